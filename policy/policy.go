@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Policy is what a command may do. The zero value is read-only with a private
+// scratch directory; it only lacks a workspace.
+type Policy struct {
+	// Mode is the mode; zero is ReadOnly.
+	Mode Mode
+	// Workspace is the directory the command works in, and in WorkspaceWrite
+	// the first writable root. Canonical wants it to exist.
+	Workspace string
+	// Writable lists further roots, directories or files, that WorkspaceWrite
+	// grants. Other modes refuse it.
+	Writable []Root
+	// Unreadable lists paths whose content the command must not read. Names
+	// may still be listed, and another hard link to a file is not found.
+	Unreadable []string
+	// Temp is which directory for temporary files there is; empty is TempPrivate.
+	Temp Temp
+	// Terminals is which terminals can be opened; empty is TerminalsNone.
+	Terminals Terminals
+	// Devices lists further device files below /dev that may be read, written
+	// and controlled.
+	Devices []string
+}
+
+// Root is a directory or file that may be written.
+type Root struct {
+	Path string
+	// Optional lets the root be missing; it is then left out.
+	Optional bool
+}
+
+// Validate checks what can be checked without looking at any file: the
+// options' values, and that nothing is asked that the mode would ignore.
+func (p Policy) Validate() error {
+	if _, err := ParseMode(p.Mode.String()); err != nil {
+		return err
+	}
+	if _, err := ParseTemp(string(p.temp())); err != nil {
+		return err
+	}
+	if _, err := ParseTerminals(string(p.terminals())); err != nil {
+		return err
+	}
+	return p.validateMode()
+}
+
+// validateMode refuses what the mode cannot honour: an option that is
+// silently ignored is a promise that nobody keeps.
+func (p Policy) validateMode() error {
+	if p.Mode != WorkspaceWrite && len(p.Writable) > 0 {
+		return &InputError{What: "writable root", Value: p.Writable[0].Path, Want: "it needs mode workspace-write, not " + p.Mode.String()}
+	}
+	if p.Mode.Confines() {
+		return nil
+	}
+	const want = "it has no effect in mode danger-full-access, which confines nothing"
+	if len(p.Unreadable) > 0 {
+		return &InputError{What: "unreadable path", Value: p.Unreadable[0], Want: want}
+	}
+	if len(p.Devices) > 0 {
+		return &InputError{What: "device", Value: p.Devices[0], Want: want}
+	}
+	return nil
+}
+
+func (p Policy) temp() Temp {
+	if p.Temp == "" {
+		return TempPrivate
+	}
+	return p.Temp
+}
+
+func (p Policy) terminals() Terminals {
+	if p.Terminals == "" {
+		return TerminalsNone
+	}
+	return p.Terminals
+}
+
+// Roots returns the paths under which the policy itself lets a command write,
+// without its scratch directory. It is empty for DangerFullAccess, which has
+// no roots because it has no bounds.
+func (p Policy) Roots() []string {
+	var roots []string
+	if p.Mode == WorkspaceWrite {
+		roots = append(roots, p.Workspace)
+		for _, r := range p.Writable {
+			roots = append(roots, r.Path)
+		}
+	}
+	if p.Mode.Confines() && p.temp() == TempHost {
+		roots = append(roots, "/tmp")
+	}
+	return roots
+}
+
+// Within reports whether path is root or lies under it. Both are clean and
+// absolute.
+func Within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
