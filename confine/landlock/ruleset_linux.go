@@ -1,0 +1,98 @@
+package landlock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// Ruleset makes the ruleset for the rules on the running kernel. The caller
+// closes the file. The error is an *UnavailableError where Landlock cannot be
+// used at all.
+func Ruleset(rules []Rule) (*os.File, Kernel, error) {
+	fd, kernel, err := create()
+	if err != nil {
+		return nil, Kernel{}, err
+	}
+	ruleset := os.NewFile(uintptr(fd), "landlock ruleset")
+	for _, rule := range rules {
+		if err := add(fd, HandledFS(kernel.ABI), rule); err != nil {
+			ruleset.Close()
+			return nil, Kernel{}, err
+		}
+	}
+	return ruleset, kernel, nil
+}
+
+func create() (int, Kernel, error) {
+	announced, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return -1, Kernel{}, unavailable("ask for the Landlock version", err, look())
+	}
+	fd, abi, err := stepDown(announced, func(abi int) (int, error) {
+		a := attr(abi)
+		return ll.LandlockCreateRuleset(&a, 0)
+	})
+	if err != nil {
+		return -1, Kernel{}, unavailable(fmt.Sprintf("create a ruleset (the kernel announces ABI %d)", announced), err, look())
+	}
+	unix.CloseOnExec(fd)
+	errata, err := ll.LandlockGetErrata()
+	if err != nil || errata < 0 {
+		errata = 0
+	}
+	return fd, Kernel{ABI: abi, Errata: errata}, nil
+}
+
+// add opens the rule's path without following any symlink, because a path
+// that was canonical a moment ago may have been exchanged, and looks at what
+// it opened before it says which rights can lie there.
+func add(ruleset int, handled Access, rule Rule) error {
+	file, err := openPath(rule.Path)
+	if rule.MayVanish && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP)) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %s for a Landlock rule: %w", rule.Path, err)
+	}
+	defer file.Close()
+	access, err := narrow(file, rule.Access&handled)
+	if err != nil || access == 0 {
+		return err
+	}
+	err = ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{
+		AllowedAccess: uint64(access),
+		ParentFd:      int(file.Fd()),
+	}, 0)
+	if err != nil {
+		return unavailable("add a Landlock rule for "+rule.Path, err, look())
+	}
+	return nil
+}
+
+func openPath(path string) (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, err
+		}
+	}
+}
+
+func narrow(file *os.File, access Access) (Access, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return 0, fmt.Errorf("look at %s for a Landlock rule: %w", file.Name(), err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= fileRights
+	}
+	return access, nil
+}
