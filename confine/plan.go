@@ -1,0 +1,125 @@
+package confine
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/fact"
+)
+
+// Plan is all that a helper does, and what will then hold.
+type Plan struct {
+	Steps []Step
+	// Files are the descriptors that the helper gets: Files[i] is slot i+1.
+	// Slot 0 is the helper's own socket.
+	Files []*os.File
+	// Rules are the Landlock rules that were laid; none where nothing is confined.
+	Rules []landlock.Rule
+	// Report says what holds once the helper has answered "ready".
+	Report fact.Report
+
+	owned []*os.File
+}
+
+// Close closes what Prepare opened.
+func (p *Plan) Close() {
+	for _, f := range p.owned {
+		f.Close()
+	}
+	p.owned = nil
+}
+
+// Step is one part of a plan, with the reason why it is there and why there.
+type Step struct {
+	Name  string
+	Why   string
+	Calls []Call
+}
+
+// Call is one system call.
+type Call struct {
+	Number uintptr
+	Args   []Arg // at most six
+	// Out is the slot that gets the result, or NoSlot.
+	Out Slot
+	// Expect is the errno that the call must fail with; zero means that it must
+	// succeed.
+	Expect unix.Errno
+	// Optional lets the call fail without ending the plan.
+	Optional bool
+}
+
+// Slot numbers a descriptor of the helper.
+type Slot uint8
+
+// The slots that have a meaning everywhere.
+const (
+	ControlSlot Slot = 0
+	NoSlot      Slot = 0xff
+)
+
+type argKind uint8
+
+const (
+	argConst argKind = iota
+	argSlot
+	argData
+)
+
+// Arg is one argument of a call: a number, a descriptor's slot, or the address
+// of bytes in the payload.
+type Arg struct {
+	kind  argKind
+	value uint64
+	data  []byte
+	list  []string
+}
+
+// Int is a number. Negative ones are sign-extended, as the kernel takes them.
+func Int(n int) Arg { return Arg{kind: argConst, value: uint64(n)} }
+
+// FD is the descriptor in a slot.
+func FD(s Slot) Arg { return Arg{kind: argSlot, value: uint64(s)} }
+
+// Bytes is the address of b.
+func Bytes(b []byte) Arg { return Arg{kind: argData, data: b} }
+
+// Str is the address of s, terminated by a NUL byte.
+func Str(s string) Arg { return Bytes(append([]byte(s), 0)) }
+
+// List is the address of an array of pointers to strings that ends in NULL, as
+// execve takes it.
+func List(list []string) Arg {
+	if list == nil {
+		list = []string{}
+	}
+	return Arg{kind: argData, list: list}
+}
+
+// String shows an argument as explain prints it.
+func (a Arg) String() string {
+	switch {
+	case a.kind == argSlot:
+		return fmt.Sprintf("slot %d", a.value)
+	case a.list != nil:
+		return fmt.Sprintf("%d strings", len(a.list))
+	case a.kind == argData:
+		return printable(a.data)
+	}
+	return fmt.Sprintf("%#x", a.value)
+}
+
+func printable(b []byte) string {
+	if s, ok := strings.CutSuffix(string(b), "\x00"); ok && len(s) > 0 && !strings.ContainsRune(s, 0) {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%d bytes", len(b))
+}
+
+func call(number uintptr, args ...Arg) Call {
+	return Call{Number: number, Args: args, Out: NoSlot}
+}

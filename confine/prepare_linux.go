@@ -1,0 +1,140 @@
+package confine
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+)
+
+// Prepare opens all that the job needs and returns its plan. Nothing has run.
+// The error is a *landlock.UnavailableError where Landlock cannot be used.
+func Prepare(job Job) (*Plan, error) {
+	s, err := look()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{}
+	if err := p.open(job, &s.slots); err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.Steps = steps(job, s)
+	return p, nil
+}
+
+// open fills the slots, and with the ruleset the rules and the report.
+func (p *Plan) open(job Job, s *slots) error {
+	s.stdin, s.stdout, s.stderr = p.slot(job.Stdin), p.slot(job.Stdout), p.slot(job.Stderr)
+	dir, err := openDirectory(job.Dir)
+	if err != nil {
+		return err
+	}
+	s.dir = p.own(dir)
+	var kernel landlock.Kernel
+	if job.Policy.Mode.Confines() {
+		if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/")); err != nil {
+			return err
+		}
+		ruleset, k, err := landlock.Ruleset(p.Rules)
+		if err != nil {
+			return err
+		}
+		s.ruleset, kernel = p.own(ruleset), k
+	}
+	s.scratchpad = Slot(len(p.Files) + 1)
+	p.Report = report(job.Policy, kernel)
+	return nil
+}
+
+func (p *Plan) slot(f *os.File) Slot {
+	p.Files = append(p.Files, f)
+	return Slot(len(p.Files))
+}
+
+func (p *Plan) own(f *os.File) Slot {
+	p.owned = append(p.owned, f)
+	return p.slot(f)
+}
+
+// openDirectory follows no symlink: the path was canonical when it was looked at.
+func openDirectory(path string) (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	if err != nil {
+		return nil, fmt.Errorf("open the directory %s: %w", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// look reads what the helper inherits from this process.
+func look() (setup, error) {
+	var s setup
+	status, err := readStatus()
+	if err != nil {
+		return s, err
+	}
+	if s.caps, err = readCapabilities(status); err != nil {
+		return s, err
+	}
+	umask, err := strconv.ParseUint(status["Umask"], 8, 32)
+	if err != nil {
+		return s, fmt.Errorf("read the umask of this thread: %w", err)
+	}
+	s.umask = int(umask)
+	var core unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+		return s, fmt.Errorf("read the core limit: %w", err)
+	}
+	s.coreHard = core.Max
+	s.oomScore, err = readNumber("/proc/self/oom_score_adj")
+	return s, err
+}
+
+// readStatus reads the fields of /proc/thread-self/status.
+func readStatus() (map[string]string, error) {
+	f, err := os.Open("/proc/thread-self/status")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fields := map[string]string{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			fields[key] = strings.TrimSpace(value)
+		}
+	}
+	return fields, lines.Err()
+}
+
+func readCapabilities(status map[string]string) (capabilities, error) {
+	var c capabilities
+	for key, set := range map[string]*uint64{"CapPrm": &c.permitted, "CapEff": &c.effective, "CapBnd": &c.bounding} {
+		n, err := strconv.ParseUint(status[key], 16, 64)
+		if err != nil {
+			return c, fmt.Errorf("read %s of this thread: %w", key, err)
+		}
+		*set = n
+	}
+	var err error
+	c.last, err = readNumber("/proc/sys/kernel/cap_last_cap")
+	return c, err
+}
+
+func readNumber(path string) (int, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	return n, nil
+}

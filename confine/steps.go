@@ -1,0 +1,123 @@
+package confine
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// setup is what the steps of a job depend on besides the job.
+type setup struct {
+	slots    slots
+	caps     capabilities
+	coreHard uint64 // the hard limit on core files, bytes
+	oomScore int    // the caller's oom_score_adj
+	umask    int    // the caller's
+}
+
+// slots says where Prepare put the descriptors.
+type slots struct {
+	stdin, stdout, stderr, dir, ruleset, scratchpad Slot
+}
+
+// steps is the whole plan of a job, in order. The order matters: what needs a
+// right comes before the step that takes it away.
+func steps(job Job, s setup) []Step {
+	list := []Step{
+		closeOnExec("nothing of ours or of the caller's outlives exec; the flag acts there, so the socket stays until then"),
+		stdio(s.slots),
+		{"session", "a session of its own: no controlling terminal, and a process group to kill", []Call{call(unix.SYS_SETSID)}},
+		{"parent death", "the command dies with the thread that started it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_PDEATHSIG), Int(int(unix.SIGKILL)))}},
+		signals(),
+		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
+		oomScore(s),
+		{"directory", "opened before, so no path is walked again", []Call{call(unix.SYS_FCHDIR, FD(s.slots.dir))}},
+	}
+	if job.Policy.Mode.Confines() {
+		list = append(list, confinement(job, s)...)
+	}
+	return append(list,
+		closeOnExec("descriptors that came since"),
+		Step{"ready", "all that was planned holds now", []Call{call(unix.SYS_SENDTO, FD(ControlSlot), Bytes(readyMessage()), Int(messageSize), Int(unix.MSG_NOSIGNAL), Int(0), Int(0))}},
+		Step{ExecStep, "end of file on the socket tells that it succeeded", []Call{call(unix.SYS_EXECVE, Str(job.Program), List(job.Argv), List(job.Env))}},
+	)
+}
+
+// confinement is what a confining mode adds.
+func confinement(job Job, s setup) []Step {
+	return []Step{
+		coreLimit(s.coreHard),
+		{"capabilities", "root keeps what ordinary work with files and users needs", s.caps.drop()},
+		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
+		{"landlock", "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
+		proof(job.Proof),
+	}
+}
+
+func closeOnExec(why string) Step {
+	return Step{"descriptors", why, []Call{call(unix.SYS_CLOSE_RANGE, Int(3), Int(0xffffffff), Int(unix.CLOSE_RANGE_CLOEXEC))}}
+}
+
+func stdio(s slots) Step {
+	return Step{"stdio", "pipes or /dev/null of ours, never the caller's descriptors", []Call{
+		call(unix.SYS_DUP3, FD(s.stdin), Int(0), Int(0)),
+		call(unix.SYS_DUP3, FD(s.stdout), Int(1), Int(0)),
+		call(unix.SYS_DUP3, FD(s.stderr), Int(2), Int(0)),
+	}}
+}
+
+// signals gives every signal its default action and unblocks all. An ignored
+// signal survives exec: under nohup or a careless parent a command would
+// otherwise never see its SIGHUP, SIGINT or SIGPIPE.
+func signals() Step {
+	step := Step{Name: "signals", Why: "ignored and blocked signals survive exec"}
+	action := Bytes(make([]byte, 32)) // struct sigaction of the kernel, all zero: SIG_DFL
+	for sig := 1; sig <= 64; sig++ {
+		if sig != int(unix.SIGKILL) && sig != int(unix.SIGSTOP) {
+			step.Calls = append(step.Calls, call(unix.SYS_RT_SIGACTION, Int(sig), action, Int(0), Int(8)))
+		}
+	}
+	step.Calls = append(step.Calls, call(unix.SYS_RT_SIGPROCMASK, Int(unix.SIG_SETMASK), Bytes(make([]byte, 8)), Int(0), Int(8)))
+	return step
+}
+
+// coreLimit is 1 and not 0: with 0 the kernel still pipes a core to a handler
+// that runs outside (core(5)). An ordinary user with a hard limit of 0 cannot
+// raise it.
+func coreLimit(hard uint64) Step {
+	limit := min(1, hard)
+	rlimit := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, limit), limit)
+	return Step{"core limit", "no core file, and no core handler outside", []Call{
+		call(unix.SYS_PRLIMIT64, Int(0), Int(unix.RLIMIT_CORE), Bytes(rlimit), Int(0)),
+	}}
+}
+
+// oomVictim is the oom_score_adj of commands: when the machine runs out of
+// memory the kernel should take the command and not what started it.
+const oomVictim = 500
+
+func oomScore(s setup) Step {
+	score := strconv.Itoa(max(oomVictim, s.oomScore))
+	free := s.slots.scratchpad
+	open := call(unix.SYS_OPENAT, Int(unix.AT_FDCWD), Str("/proc/self/oom_score_adj"), Int(unix.O_WRONLY|unix.O_CLOEXEC), Int(0))
+	open.Out, open.Optional = free, true
+	write := call(unix.SYS_WRITE, FD(free), Bytes([]byte(score)), Int(len(score)))
+	write.Optional = true
+	return Step{"oom score", "out of memory, the command goes before its caller", []Call{open, write}}
+}
+
+// proof tries a forbidden write in every run, because a kernel or a filter in
+// front of it can accept a ruleset and hold nothing.
+func proof(path string) Step {
+	try := call(unix.SYS_OPENAT, Int(unix.AT_FDCWD), Str(path), Int(unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW), Int(0))
+	try.Expect = unix.EACCES
+	return Step{ProofStep, "a write that ordinary permissions allow must be refused now", []Call{try}}
+}
+
+// Names of steps whose failure has a meaning of its own: ProofStep fails where
+// Landlock is inert, ExecStep where the program cannot be executed.
+const (
+	ProofStep = "proof"
+	ExecStep  = "exec"
+)

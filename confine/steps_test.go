@@ -1,0 +1,170 @@
+package confine
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func rootSetup() setup {
+	return setup{
+		slots: slots{stdin: 1, stdout: 2, stderr: 3, dir: 4, ruleset: 5, scratchpad: 6},
+		caps:  capabilities{permitted: 1<<41 - 1, effective: 1<<41 - 1, bounding: 1<<41 - 1, last: 40},
+		umask: 0o22, coreHard: 1 << 30,
+	}
+}
+
+func show(steps []Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "%s: %s\n", s.Name, s.Why)
+		for i, c := range s.Calls {
+			if i == 3 && len(s.Calls) > 4 {
+				fmt.Fprintf(&b, "  … %d more\n", len(s.Calls)-4)
+			}
+			if i < 3 || i == len(s.Calls)-1 {
+				fmt.Fprintf(&b, "  %d%v out %d expect %d optional %v\n", c.Number, c.Args, c.Out, c.Expect, c.Optional)
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestSteps holds the order of every plan. Numbers are those of amd64.
+func TestSteps(t *testing.T) {
+	if unix.SYS_EXECVE != 59 {
+		t.Log("the golden file has the numbers of amd64; only the order is compared")
+	}
+	job := Job{Program: "/bin/bash", Argv: []string{"bash", "-c", "true"}, Env: []string{"A=b"}, Proof: "/state/proof"}
+	for _, mode := range []policy.Mode{policy.ReadOnly, policy.DangerFullAccess} {
+		job.Policy.Mode = mode
+		got := show(steps(job, rootSetup()))
+		golden := filepath.Join("testdata", mode.String()+".plan")
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unix.SYS_EXECVE == 59 {
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", mode, diff)
+			}
+		}
+	}
+}
+
+// TestOrder: each pair must stand in this order, or something does not hold.
+func TestOrder(t *testing.T) {
+	job := Job{Policy: policy.Policy{Mode: policy.WorkspaceWrite}}
+	position := map[string]int{}
+	for i, s := range steps(job, rootSetup()) {
+		position[s.Name] = i // the last one of a name
+	}
+	for _, pair := range [][2]string{
+		{"stdio", "landlock"},
+		{"directory", "landlock"},
+		{"capabilities", "landlock"},
+		{"no_new_privs", "landlock"},
+		{"landlock", ProofStep},
+		{ProofStep, "descriptors"},
+		{"descriptors", "ready"},
+		{"ready", ExecStep},
+	} {
+		if position[pair[0]] >= position[pair[1]] {
+			t.Errorf("step %q comes after %q", pair[0], pair[1])
+		}
+	}
+}
+
+func TestFullAccessConfinesNothing(t *testing.T) {
+	for _, s := range steps(Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, rootSetup()) {
+		switch s.Name {
+		case "landlock", "no_new_privs", "capabilities", ProofStep, "core limit":
+			t.Errorf("the plan has step %q", s.Name)
+		}
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	full := uint64(1<<41 - 1)
+	for _, tt := range []struct {
+		name  string
+		in    capabilities
+		drops int
+	}{
+		{"root", capabilities{full, full, full, 40}, 41 - 6},
+		{"root without CAP_SETPCAP", capabilities{full, full &^ (1 << unix.CAP_SETPCAP), full, 40}, 0},
+		{"an ordinary user", capabilities{0, 0, full, 40}, 0},
+		{"nested", capabilities{kept, kept, kept, 40}, 0},
+	} {
+		drops := 0
+		for _, c := range tt.in.drop() {
+			if c.Number == unix.SYS_PRCTL && c.Args[0].value == unix.PR_CAPBSET_DROP {
+				drops++
+				if has(kept, int(c.Args[1].value)) {
+					t.Errorf("%s: capability %d is dropped", tt.name, c.Args[1].value)
+				}
+			}
+		}
+		if drops != tt.drops {
+			t.Errorf("%s: %d capabilities leave the bounding set, wanted %d", tt.name, drops, tt.drops)
+		}
+	}
+	if got := capSets(kept); le.Uint32(got) != 0xdb || le.Uint32(got[4:]) != 0xdb || le.Uint32(got[8:]) != 0 {
+		t.Errorf("the kept sets are % x", got)
+	}
+}
+
+func TestCoreLimit(t *testing.T) {
+	for hard, want := range map[uint64]uint64{0: 0, 1: 1, unix.RLIM_INFINITY: 1} {
+		got := coreLimit(hard).Calls[0].Args[2].data
+		if le.Uint64(got) != want || le.Uint64(got[8:]) != want {
+			t.Errorf("a hard limit of %d becomes % x, wanted %d twice", hard, got, want)
+		}
+	}
+}
+
+// TestReport: what this build does not hold must never be reported as held.
+func TestReport(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		mode     policy.Mode
+		abi      int
+		enforced []policy.Promise
+		sum      fact.Enforcement
+	}{
+		{"ABI 7", policy.WorkspaceWrite, 7, []policy.Promise{policy.Files, policy.Truncate, policy.Processes, policy.Isolation}, fact.Partial},
+		{"ABI 2", policy.ReadOnly, 2, []policy.Promise{policy.Files, policy.Processes, policy.Isolation}, fact.Partial},
+		{"no mode", policy.DangerFullAccess, 0, nil, ""},
+	} {
+		r := report(policy.Policy{Mode: tt.mode}, landlock.Kernel{ABI: tt.abi})
+		var enforced []policy.Promise
+		for _, row := range r.Rows {
+			if row.Status == fact.Enforced {
+				enforced = append(enforced, row.Promise)
+			}
+			if (row.Detail == "") != (row.Status == fact.NotAsked) {
+				t.Errorf("%s: row %+v gives no reason", tt.name, row)
+			}
+		}
+		if diff := cmp.Diff(tt.enforced, enforced); diff != "" || r.Enforcement != tt.sum || len(r.Rows) != len(policy.Promises()) {
+			t.Errorf("%s: enforcement %q over %d rows, enforced (-want +got):\n%s", tt.name, r.Enforcement, len(r.Rows), diff)
+		}
+	}
+}

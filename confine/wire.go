@@ -1,0 +1,256 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// The wire form of a plan, little-endian throughout:
+//
+//	header       magic u64, calls u32, relocations u32, slots u32, zero u32, size u64
+//	calls        64 bytes each: number u32, step u16, out u8, flags u8, expect u16,
+//	             kinds u16 (two bits an argument), zero u32, six arguments u64
+//	relocations  u64 each: where in the payload a pointer stands, itself an
+//	             offset that the helper turns into an address
+//	data         strings, structures and pointer arrays
+//
+// Offsets count from the start of the payload. Records have a fixed size, so
+// that a helper without a library can walk them.
+const (
+	wireMagic  = 0x314e414c50584253 // "SBXPLAN1"
+	headerSize = 32
+	callSize   = 64
+	relocSize  = 8
+
+	flagOptional = 1
+)
+
+// maxPayload bounds a payload: an argument list of the kernel's largest size,
+// and room.
+const maxPayload = 16 << 20
+
+var le = binary.LittleEndian
+
+// Encode returns the plan's wire form.
+func (p *Plan) Encode() []byte {
+	var e encoder
+	for i, step := range p.Steps {
+		for _, c := range step.Calls {
+			e.calls = append(e.calls, wireCall{Call: c, step: i})
+		}
+	}
+	return e.encode(slotCount(p))
+}
+
+// slotCount is one more than the highest slot that any call names.
+func slotCount(p *Plan) int {
+	count := len(p.Files) + 1
+	for _, step := range p.Steps {
+		for _, c := range step.Calls {
+			if c.Out != NoSlot {
+				count = max(count, int(c.Out)+1)
+			}
+		}
+	}
+	return count
+}
+
+type wireCall struct {
+	Call
+	step int
+}
+
+type encoder struct {
+	calls  []wireCall
+	base   int // where data starts
+	data   []byte
+	relocs []int
+}
+
+func (e *encoder) encode(slots int) []byte {
+	e.base = headerSize + callSize*len(e.calls) + relocSize*e.countRelocs()
+	var records []byte
+	for _, c := range e.calls {
+		records = e.appendCall(records, c)
+	}
+	out := le.AppendUint64(nil, wireMagic)
+	for _, n := range []int{len(e.calls), len(e.relocs), slots, 0} {
+		out = le.AppendUint32(out, uint32(n))
+	}
+	out = le.AppendUint64(out, uint64(e.base+len(e.data)))
+	out = append(out, records...)
+	for _, at := range e.relocs {
+		out = le.AppendUint64(out, uint64(at))
+	}
+	return append(out, e.data...)
+}
+
+func (e *encoder) countRelocs() int {
+	n := 0
+	for _, c := range e.calls {
+		for _, a := range c.Args {
+			n += len(a.list)
+		}
+	}
+	return n
+}
+
+func (e *encoder) appendCall(out []byte, c wireCall) []byte {
+	var kinds uint16
+	var values [6]uint64
+	for i, a := range c.Args {
+		kinds |= uint16(a.kind) << (2 * i)
+		values[i] = e.value(a)
+	}
+	out = le.AppendUint32(out, uint32(c.Number))
+	out = le.AppendUint16(out, uint16(c.step))
+	out = append(out, byte(c.Out), flags(c.Call))
+	out = le.AppendUint16(out, uint16(c.Expect))
+	out = le.AppendUint16(out, kinds)
+	out = le.AppendUint32(out, 0)
+	for _, v := range values {
+		out = le.AppendUint64(out, v)
+	}
+	return out
+}
+
+func flags(c Call) byte {
+	if c.Optional {
+		return flagOptional
+	}
+	return 0
+}
+
+func (e *encoder) value(a Arg) uint64 {
+	switch {
+	case a.list != nil:
+		return e.addList(a.list)
+	case a.kind == argData:
+		return e.add(a.data)
+	}
+	return a.value
+}
+
+// add lays bytes on an eight-byte boundary: some are structures.
+func (e *encoder) add(b []byte) uint64 {
+	for (e.base+len(e.data))%8 != 0 {
+		e.data = append(e.data, 0)
+	}
+	at := e.base + len(e.data)
+	e.data = append(e.data, b...)
+	return uint64(at)
+}
+
+func (e *encoder) addList(list []string) uint64 {
+	pointers := make([]uint64, len(list))
+	for i, s := range list {
+		pointers[i] = e.add(append([]byte(s), 0))
+	}
+	array := make([]byte, 0, 8*(len(list)+1))
+	for _, p := range pointers {
+		array = le.AppendUint64(array, p)
+	}
+	at := e.add(le.AppendUint64(array, 0))
+	for i := range list {
+		e.relocs = append(e.relocs, int(at)+8*i)
+	}
+	return at
+}
+
+// program is a plan as the helper reads it, with every count and offset
+// checked.
+type program struct {
+	calls []record
+	slots int
+}
+
+type record struct {
+	number   uintptr
+	step     uint16
+	out      Slot
+	optional bool
+	expect   uint16
+	kinds    uint16
+	args     [6]uint64
+}
+
+func (r record) kind(i int) argKind { return argKind(r.kinds >> (2 * i) & 3) }
+
+var errPlan = errors.New("the plan is malformed")
+
+// decode checks a payload and reads its calls. relocate is told where each
+// pointer stands and what offset it holds.
+func decode(b []byte, relocate func(at int, offset uint64)) (program, error) {
+	if len(b) < headerSize || le.Uint64(b) != wireMagic {
+		return program{}, fmt.Errorf("%w: no header", errPlan)
+	}
+	calls, relocs, slots := le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint32(b[16:])
+	size := uint64(len(b))
+	data := headerSize + callSize*uint64(calls) + relocSize*uint64(relocs)
+	if le.Uint64(b[24:]) != size || data > size || slots == 0 || slots > uint32(NoSlot) {
+		return program{}, fmt.Errorf("%w: %d calls, %d relocations and %d slots in %d bytes", errPlan, calls, relocs, slots, size)
+	}
+	p := program{slots: int(slots)}
+	for i := range uint64(calls) {
+		r := readRecord(b[headerSize+callSize*i:])
+		if err := r.check(data, size, slots); err != nil {
+			return program{}, err
+		}
+		p.calls = append(p.calls, r)
+	}
+	return p, readRelocs(b, data-relocSize*uint64(relocs), data, relocate)
+}
+
+func readRecord(b []byte) record {
+	r := record{
+		number:   uintptr(le.Uint32(b)),
+		step:     le.Uint16(b[4:]),
+		out:      Slot(b[6]),
+		optional: b[7]&flagOptional != 0,
+		expect:   le.Uint16(b[8:]),
+		kinds:    le.Uint16(b[10:]),
+	}
+	for i := range r.args {
+		r.args[i] = le.Uint64(b[16+8*i:])
+	}
+	return r
+}
+
+func (r record) check(data, size uint64, slots uint32) error {
+	if r.out != NoSlot && uint32(r.out) >= slots {
+		return fmt.Errorf("%w: result for slot %d of %d", errPlan, r.out, slots)
+	}
+	for i, v := range r.args {
+		switch r.kind(i) {
+		case argConst:
+		case argSlot:
+			if v >= uint64(slots) {
+				return fmt.Errorf("%w: slot %d of %d", errPlan, v, slots)
+			}
+		case argData:
+			if v < data || v >= size {
+				return fmt.Errorf("%w: offset %d outside the data", errPlan, v)
+			}
+		default:
+			return fmt.Errorf("%w: unknown kind of argument", errPlan)
+		}
+	}
+	return nil
+}
+
+func readRelocs(b []byte, from, data uint64, relocate func(at int, offset uint64)) error {
+	size := uint64(len(b))
+	for at := from; at < data; at += relocSize {
+		pointer := le.Uint64(b[at:])
+		if pointer < data || pointer > size-8 || pointer%8 != 0 {
+			return fmt.Errorf("%w: a pointer at %d", errPlan, pointer)
+		}
+		target := le.Uint64(b[pointer:])
+		if target < data || target >= size {
+			return fmt.Errorf("%w: a pointer to %d", errPlan, target)
+		}
+		relocate(int(pointer), target)
+	}
+	return nil
+}
