@@ -1,0 +1,101 @@
+package keeper
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Name names what a run leaves on the machine, such as a scratch directory, so
+// that what a dead owner left can be told from what a live one uses.
+type Name struct {
+	Boot      string // the start of the kernel's boot id
+	Namespace uint64 // the inode of the owner's pid namespace
+	PID       uint64 // the owner
+	Start     uint64 // when it started, in clock ticks after boot (proc(5), field 22)
+	Serial    string // tells one owner's names apart
+}
+
+// NewName returns a new name for something of this process.
+func NewName() (Name, error) {
+	n := Name{PID: uint64(os.Getpid()), Serial: strings.ToLower(rand.Text()[:8])}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return n, err
+	}
+	if len(boot) < 8 {
+		return n, fmt.Errorf("read the boot id: got %d bytes", len(boot))
+	}
+	n.Boot = string(boot[:8])
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return n, err
+	}
+	if _, err := fmt.Sscanf(namespace, "pid:[%d]", &n.Namespace); err != nil {
+		return n, fmt.Errorf("read the pid namespace %q: %w", namespace, err)
+	}
+	n.Start, err = startTime(n.PID)
+	return n, err
+}
+
+// base keeps names short: a socket's path has 108 bytes, and much of it is
+// needed below a scratch directory.
+const base = 36
+
+// String is the form that ParseName reads.
+func (n Name) String() string {
+	return strings.Join([]string{
+		n.Boot, strconv.FormatUint(n.Namespace, base), strconv.FormatUint(n.PID, base),
+		strconv.FormatUint(n.Start, base), n.Serial,
+	}, "-")
+}
+
+// ParseName reads a name; false where s is none.
+func ParseName(s string) (Name, bool) {
+	parts := strings.Split(s, "-")
+	if len(parts) != 5 || len(parts[0]) != 8 || parts[4] == "" {
+		return Name{}, false
+	}
+	n := Name{Boot: parts[0], Serial: parts[4]}
+	for i, field := range []*uint64{&n.Namespace, &n.PID, &n.Start} {
+		v, err := strconv.ParseUint(parts[i+1], base, 64)
+		if err != nil {
+			return Name{}, false
+		}
+		*field = v
+	}
+	return n, true
+}
+
+// Dead reports whether the owner of n is known to have ended. An owner of
+// another boot or pid namespace than self's is not known: its machine or
+// container may share the directory and live.
+func (n Name) Dead(self Name) bool {
+	if n.Boot != self.Boot || n.Namespace != self.Namespace {
+		return false
+	}
+	start, err := startTime(n.PID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && start != n.Start
+}
+
+// startTime reads field 22 of /proc/PID/stat. The second field, the program's
+// name in parentheses, may hold anything, so counting starts behind its end.
+func startTime(pid uint64) (uint64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("read the start time of process %d: %d fields", pid, len(fields))
+	}
+	return strconv.ParseUint(string(fields[19]), 10, 64)
+}

@@ -1,0 +1,52 @@
+package keeper
+
+import "syscall"
+
+// The protocol: JSON messages on a SEQPACKET socket, one a packet. A spawn
+// request carries descriptors: the plan's payload, then the plan's files.
+
+// request goes to the keeper.
+type request struct {
+	Run uint64 `json:"run"`
+	Op  op     `json:"op"`
+	// Helper is the program that a spawn starts.
+	Helper string `json:"helper,omitempty"`
+	// Signal is what a signal request sends to the run's process group.
+	Signal syscall.Signal `json:"signal,omitempty"`
+}
+
+type op string
+
+const (
+	opSpawn  op = "spawn"
+	opSignal op = "signal"
+)
+
+// event comes from the keeper. Every spawn gets either one failed, or one
+// started and then one exited.
+type event struct {
+	Run  uint64    `json:"run"`
+	Kind eventKind `json:"kind"`
+	// Step is the index of the plan's step that failed, or one of the negative
+	// numbers below.
+	Step  int           `json:"step,omitempty"`
+	Errno syscall.Errno `json:"errno,omitempty"`
+	PID   int           `json:"pid,omitempty"`
+	// Status is the wait status of a command that exited.
+	Status syscall.WaitStatus `json:"status,omitempty"`
+}
+
+type eventKind string
+
+const (
+	started eventKind = "started"
+	failed  eventKind = "failed"
+	exited  eventKind = "exited"
+)
+
+// What failed where no step of the plan did.
+const (
+	stepPlan     = -1 // the helper could not read its plan
+	stepSpawn    = -2 // no helper could be started
+	stepNoAnswer = -3 // the helper ended without an answer
+)

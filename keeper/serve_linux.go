@@ -1,0 +1,188 @@
+package keeper
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
+)
+
+// server is the keeper itself.
+type server struct {
+	conn *conn
+	// births carries what must happen on the one thread that starts helpers:
+	// PDEATHSIG follows the forking thread, so that thread must outlive them.
+	births chan func()
+
+	runs sync.WaitGroup
+	mu   sync.Mutex
+	live map[uint64]*run
+}
+
+// run is one command's place, from the request to the end.
+type run struct {
+	child *child // nil until the helper is started
+	// condemned says that the run was killed before it had a child.
+	condemned bool
+}
+
+// serve answers requests until the other end is closed, then kills every run
+// that is left and waits for its end.
+func serve(c *conn) {
+	s := &server{conn: c, births: make(chan func()), live: map[uint64]*run{}}
+	go s.deliver()
+	s.requests()
+	s.killAll()
+	s.runs.Wait()
+	close(s.births)
+	c.close()
+}
+
+func (s *server) deliver() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for birth := range s.births {
+		birth()
+	}
+}
+
+func (s *server) requests() {
+	for {
+		var req request
+		files, err := s.conn.receive(&req)
+		if err != nil {
+			return // at end of file, and where the other end cannot be understood
+		}
+		switch req.Op {
+		case opSpawn:
+			s.enter(req.Run)
+			s.runs.Go(func() { s.run(req, files) })
+		case opSignal:
+			s.signal(req.Run, req.Signal)
+			closeAll(files)
+		default:
+			closeAll(files)
+		}
+	}
+}
+
+// run is the life of one command.
+func (s *server) run(req request, files []*os.File) {
+	defer s.leave(req.Run)
+	c, err := s.spawn(req, files)
+	if err != nil {
+		s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)})
+		return
+	}
+	answer, err := c.answer()
+	if err != nil || !answer.Ready {
+		c.signal(syscall.SIGKILL)
+		_, _ = c.wait()
+		s.tell(failure(req.Run, answer, err))
+		return
+	}
+	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
+	status, err := c.wait()
+	if err != nil {
+		s.tell(event{Run: req.Run, Kind: exited, Errno: errnoOf(err)})
+		return
+	}
+	s.tell(event{Run: req.Run, Kind: exited, Status: status})
+}
+
+func failure(run uint64, answer confine.Answer, err error) event {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return event{Run: run, Kind: failed, Step: stepNoAnswer}
+	case err != nil:
+		return event{Run: run, Kind: failed, Step: stepNoAnswer, Errno: errnoOf(err)}
+	}
+	return event{Run: run, Kind: failed, Step: answer.Step, Errno: answer.Errno}
+}
+
+// spawn starts a helper and hands it the plan. The files are closed here.
+func (s *server) spawn(req request, files []*os.File) (*child, error) {
+	defer closeAll(files)
+	var c *child
+	var err error
+	done := make(chan struct{})
+	s.births <- func() {
+		defer close(done)
+		c, err = startHelper(req.Helper)
+	}
+	<-done
+	if err != nil {
+		return nil, err
+	}
+	if err := s.admit(req.Run, c); err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
+	if err := c.hand(files); err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
+	return c, nil
+}
+
+func (s *server) enter(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[id] = &run{}
+}
+
+func (s *server) leave(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, id)
+}
+
+// admit lets a helper have its plan, unless the run was killed meanwhile.
+func (s *server) admit(id uint64, c *child) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.live[id]
+	if r.condemned {
+		return syscall.ECANCELED
+	}
+	r.child = c
+	return nil
+}
+
+func (s *server) signal(id uint64, sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.live[id]; r != nil {
+		r.signal(sig)
+	}
+}
+
+func (r *run) signal(sig syscall.Signal) {
+	if r.child != nil {
+		r.child.signal(sig)
+	} else if sig == syscall.SIGKILL {
+		r.condemned = true
+	}
+}
+
+func (s *server) killAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.live {
+		r.signal(syscall.SIGKILL)
+	}
+}
+
+// tell sends an event. Where the other end is gone nobody wants it.
+func (s *server) tell(e event) { _ = s.conn.send(e) }
+
+// errnoOf keeps the errno of an error; one without any is a protocol error.
+func errnoOf(err error) syscall.Errno {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return syscall.EPROTO
+}
