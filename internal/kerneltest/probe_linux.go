@@ -1,0 +1,49 @@
+package kerneltest
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// LandlockABI returns the ABI the kernel reports, after creating one ruleset:
+// a filter around us may let the question through and refuse the act.
+func LandlockABI() (int, error) {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, fmt.Errorf("landlock_create_ruleset(NULL, 0, VERSION): %w", errno)
+	}
+	// The first field alone is the whole structure of ABI 1, which every later
+	// kernel accepts.
+	handled := uint64(unix.LANDLOCK_ACCESS_FS_EXECUTE)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	if errno != 0 {
+		return 0, fmt.Errorf("landlock_create_ruleset: %w", errno)
+	}
+	return int(abi), unix.Close(int(fd))
+}
+
+// openTerminal makes a pseudo-terminal and opens its other side by name.
+func openTerminal() error {
+	const how = unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC
+	ptmx, err := unix.Open("/dev/ptmx", how, 0)
+	if err != nil {
+		return fmt.Errorf("open /dev/ptmx: %w", err)
+	}
+	defer unix.Close(ptmx)
+	number, err := unix.IoctlGetInt(ptmx, unix.TIOCGPTN)
+	if err != nil {
+		return fmt.Errorf("ioctl TIOCGPTN: %w", err)
+	}
+	if err := unix.IoctlSetPointerInt(ptmx, unix.TIOCSPTLCK, 0); err != nil {
+		return fmt.Errorf("ioctl TIOCSPTLCK: %w", err)
+	}
+	name := fmt.Sprintf("/dev/pts/%d", number)
+	pts, err := unix.Open(name, how, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	return unix.Close(pts)
+}
