@@ -1,13 +1,28 @@
 package confine
 
-import "github.com/sandbox-exec/sandbox-exec/confine/landlock"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+)
 
 // UnavailableError says why Landlock cannot hold any command here; its Reason
 // has a hint.
 type UnavailableError = landlock.UnavailableError
 
-// InertError is the UnavailableError of a run whose proof failed: the ruleset
-// was accepted and nothing was held.
-func InertError() error {
-	return &UnavailableError{Reason: landlock.Inert, Op: "a write that had to be refused was not"}
+// StepError is what the failure of a step means, for the steps where the errno
+// alone would mislead; nil for all others. A zero errno says that a call
+// succeeded that had to fail.
+func StepError(step string, errno unix.Errno) error {
+	switch {
+	case step == ProofStep && errno == 0:
+		return &UnavailableError{Reason: landlock.Inert, Op: "a write that had to be refused was not"}
+	case step == landlockStep && errno == unix.E2BIG:
+		return fmt.Errorf("no further ruleset can be stacked: the kernel takes 16, and each sandbox around this one is one: %w", errno)
+	case step == landlockStep:
+		return landlock.Refused("restrict the command", errno)
+	}
+	return nil
 }

@@ -50,7 +50,7 @@ func confinement(job Job, s setup) []Step {
 		coreLimit(s.coreHard),
 		{"capabilities", "root keeps what ordinary work with files and users needs", s.caps.drop()},
 		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
-		{"landlock", "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
+		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
 		proof(job.Proof),
 	}
 }
@@ -120,4 +120,6 @@ func proof(path string) Step {
 const (
 	ProofStep = "proof"
 	ExecStep  = "exec"
+
+	landlockStep = "landlock"
 )

@@ -85,6 +85,12 @@ func unavailable(op string, err error, s surroundings) error {
 	return &UnavailableError{Reason: reason, Op: op, Errno: errno}
 }
 
+// Refused is the error for a call on a ruleset that had been made: a kernel
+// without Landlock would have refused that.
+func Refused(op string, err error) error {
+	return unavailable(op, err, surroundings{expected: true, filtered: true})
+}
+
 func reasonOf(errno syscall.Errno, s surroundings) (Reason, bool) {
 	switch errno {
 	case syscall.ENOSYS:

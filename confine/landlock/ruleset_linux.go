@@ -68,7 +68,7 @@ func add(ruleset int, handled Access, rule Rule) error {
 		ParentFd:      int(file.Fd()),
 	}, 0)
 	if err != nil {
-		return unavailable("add a Landlock rule for "+rule.Path, err, look())
+		return Refused("add a Landlock rule for "+rule.Path, err)
 	}
 	return nil
 }
