@@ -1,0 +1,63 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/keeper"
+)
+
+// Executor runs commands. It is safe for use by several goroutines.
+type Executor struct {
+	config Config
+	shell  string
+	helper string
+	state  state
+	keeper *keeper.Keeper
+}
+
+// self is this program, also where its file was moved or removed.
+const self = "/proc/self/exe"
+
+// New returns an executor; Close ends it. It fails where this program never
+// called confine.RunHelper and no other helper is named.
+func New(c Config) (*Executor, error) {
+	if c.Helper == "" && !confine.Hooked() {
+		return nil, errors.New("executor: this program would be started again as the helper and run as a whole: " +
+			"call confine.RunHelper() as the first statement of main (and of TestMain), or set Config.Helper")
+	}
+	e := &Executor{config: c, helper: c.Helper}
+	if e.helper == "" {
+		e.helper = self
+	}
+	var err error
+	if e.shell, err = findShell(c.Shell); err != nil {
+		return nil, err
+	}
+	if e.state, err = openState(c.StateDir, c.Environ); err != nil {
+		return nil, err
+	}
+	if err := e.state.sweep(); err != nil {
+		return nil, fmt.Errorf("sweep the state directory: %w", err)
+	}
+	if e.keeper, err = keeper.Start(); err != nil {
+		return nil, fmt.Errorf("start the keeper: %w", err)
+	}
+	return e, nil
+}
+
+// Close kills every command that still runs and waits for its end.
+func (e *Executor) Close() error { return e.keeper.Close() }
+
+// readNow reads what is there without waiting; 0 where nothing is.
+func readNow(fd int, buffer []byte) int {
+	for {
+		n, err := unix.Read(fd, buffer)
+		if !errors.Is(err, unix.EINTR) {
+			return max(n, 0)
+		}
+	}
+}

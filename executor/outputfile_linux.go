@@ -1,0 +1,60 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenOutput opens a file that a report will be written to. It is opened
+// before a command starts and written through that descriptor: a symlink that
+// the command, or one before it, puts in its place is not followed, and none
+// on the way to it. It must be a regular file; a missing one is made.
+func OpenOutput(path string) (*os.File, error) {
+	fail := func(err error) error { return fmt.Errorf("open the output file %s: %w", path, err) }
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags:   unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK,
+		Mode:    0o666,
+		Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fail(fmt.Errorf("its path leads through a symlink, and none is followed: %w", err))
+	}
+	if err != nil {
+		return nil, fail(err)
+	}
+	file := os.NewFile(uintptr(fd), path)
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("expected a regular file, got %s", info.Mode().Type())
+	}
+	if err != nil {
+		file.Close()
+		return nil, fail(err)
+	}
+	return file, nil
+}
+
+// InheritedOutput is a descriptor that this process was started with. One that
+// closes at exec cannot be: it is this process's own.
+func InheritedOutput(fd int) (*os.File, error) {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	if err != nil {
+		return nil, fmt.Errorf("look at descriptor %d: %w", fd, err)
+	}
+	if flags&unix.FD_CLOEXEC != 0 {
+		return nil, fmt.Errorf("descriptor %d: %w", fd, unix.EBADF)
+	}
+	return os.NewFile(uintptr(fd), fmt.Sprintf("fd:%d", fd)), nil
+}
+
+// ErrnoName is the symbol of an errno, such as "EACCES"; "" for zero.
+func ErrnoName(errno syscall.Errno) string {
+	if errno == 0 {
+		return ""
+	}
+	return unix.ErrnoName(errno)
+}
