@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandbox-exec/sandbox-exec/executor"
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+func newRun(std stdio, status *int) *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] -c COMMAND | -- PROGRAM [ARGUMENT]...",
+		Short: "Run one command, streaming its output, with facts on stderr at the end",
+		Example: "  sandbox-exec run -c 'git log | head'\n" +
+			"  sandbox-exec run --mode workspace-write --timeout 5m -c 'make test'\n" +
+			"  sandbox-exec run --mode workspace-write -- go build ./...",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.take(cmd, args); err != nil {
+				return err
+			}
+			var err error
+			*status, err = runCommand(cmd.Context(), flags, std)
+			return err
+		},
+	}
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// take brings flags and arguments together.
+func (f *runFlags) take(cmd *cobra.Command, args []string) error {
+	if cmd.ArgsLenAtDash() == 0 {
+		f.request.Argv = args
+	} else if len(args) > 0 {
+		return &policy.InputError{What: "argument", Value: args[0], Want: "expected -c COMMAND, or -- before a program and its arguments"}
+	}
+	if cmd.Flags().Changed("command") && f.request.Command == "" && len(args) > 0 {
+		return &policy.InputError{What: "command", Value: "", Want: "expected -c COMMAND or -- PROGRAM, not both"}
+	}
+	if cmd.Flags().Changed("workspace") && f.policy.Workspace == "" {
+		return &policy.InputError{What: "workspace", Value: "", Want: "expected a directory"}
+	}
+	for _, path := range f.writable {
+		f.policy.Writable = append(f.policy.Writable, policy.Root{Path: path})
+	}
+	f.request.Policy = &f.policy
+	return nil
+}
+
+// runCommand is one "run". The result file is opened before anything else, so
+// that it can tell also what kept the command from running.
+func runCommand(ctx context.Context, f runFlags, std stdio) (int, error) {
+	document, err := openDocument(f.json, std.out)
+	if err != nil {
+		return statusSandbox, err
+	}
+	stderr := &lineEnd{w: std.err}
+	f.request.Stdout, f.request.Stderr = std.out, stderr
+	if f.json == "-" {
+		f.request.Stdout = stderr
+	}
+	f.request.Stdin = input(std.in)
+
+	spec, result, err := execute(ctx, f)
+	status := exitStatus(result.Exit)
+	if err != nil {
+		status = errorStatus(err, f.request.Command)
+		complain(stderr, err)
+	} else {
+		f.tell(stderr, spec, result)
+	}
+	if lost := document.write(describe(spec, result, status, err)); lost != nil {
+		complain(stderr, lost)
+		status = max(status, statusLost)
+	}
+	return status, nil
+}
+
+// execute resolves and runs, with the signals that ask this process to end
+// passed on to the command.
+func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, error) {
+	f.config.Environ = os.Environ()
+	f.config.Timeout, f.config.MaxTimeout = -1, -1
+	e, err := executor.New(f.config)
+	if err != nil {
+		return executor.Spec{}, executor.Result{}, err
+	}
+	defer e.Close()
+	spec, err := e.Resolve(f.request)
+	if err != nil {
+		return executor.Spec{Policy: f.policy, Command: f.request.Command}, executor.Result{}, err
+	}
+	ctx, stop := forwardSignals(ctx)
+	defer stop()
+	result, err := e.Run(ctx, spec)
+	return spec, result, err
+}
+
+// forwardSignals ends the context with the first signal that asks this process
+// to end. One that the caller ignores, as under nohup, stays ignored. SIGPIPE
+// is taken so that a closed stdout ends the command and not this process.
+func forwardSignals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 4)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		if s, open := <-signals; open {
+			cancel(executor.Interrupt{Signal: s.(syscall.Signal)})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
+}
+
+// input is what the command reads. A terminal is not: a command in a session
+// of its own could only be stopped by it.
+func input(in *os.File) io.Reader {
+	info, err := in.Stat()
+	if err != nil || info.Mode()&fs.ModeCharDevice != 0 {
+		return nil
+	}
+	return in
+}
