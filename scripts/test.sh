@@ -62,6 +62,7 @@ ordinary_user() {
 }
 
 scripts/deps.sh
+stage "the README's first command" scripts/readme.sh
 stage "static checks" "${MAKE:-make}" --no-print-directory check
 
 # A feature that this machine has is required: a test that does not find it
