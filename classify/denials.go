@@ -32,8 +32,8 @@ type Files interface {
 	// missing file, or about a missing directory, is an error; one that matches
 	// fs.ErrPermission is a "no".
 	Permitted(path string, op fact.Op) (bool, error)
-	// Program reports whether name is a program in the command's PATH, or a
-	// shell builtin, that could have printed a message.
+	// Program reports whether name is a program in the command's PATH that could
+	// have printed a message.
 	Program(name string) bool
 }
 

@@ -1,8 +1,6 @@
 package confine
 
 import (
-	"encoding/binary"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -39,8 +37,8 @@ func has(set uint64, n int) bool { return set&(1<<n) != 0 }
 
 // capHeader is struct __user_cap_header_struct for the calling thread.
 func capHeader() []byte {
-	header := binary.LittleEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
-	return binary.LittleEndian.AppendUint32(header, 0)
+	header := le.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
+	return le.AppendUint32(header, 0)
 }
 
 // capSets is two struct __user_cap_data_struct, low half first: effective and
@@ -48,9 +46,9 @@ func capHeader() []byte {
 func capSets(set uint64) []byte {
 	var out []byte
 	for _, half := range []uint32{uint32(set), uint32(set >> 32)} {
-		out = binary.LittleEndian.AppendUint32(out, half) // effective
-		out = binary.LittleEndian.AppendUint32(out, half) // permitted
-		out = binary.LittleEndian.AppendUint32(out, 0)    // inheritable
+		out = le.AppendUint32(out, half) // effective
+		out = le.AppendUint32(out, half) // permitted
+		out = le.AppendUint32(out, 0)    // inheritable
 	}
 	return out
 }

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package confine
 
 import (
@@ -70,7 +72,7 @@ func restoreFileLimit() {
 
 // receive takes the message with the plan: the payload first, then the slots.
 func receive(socket int) (payload int, files []int, err error) {
-	control := make([]byte, unix.CmsgSpace(4*maxFiles))
+	control := make([]byte, unix.CmsgSpace(4*MaxFiles))
 	n, oobn, flags, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return 0, nil, fmt.Errorf("receive a plan: %w", err)
@@ -89,8 +91,8 @@ func receive(socket int) (payload int, files []int, err error) {
 	return fds[0], fds[1:], nil
 }
 
-// maxFiles is the most descriptors one message carries (SCM_MAX_FD).
-const maxFiles = 253
+// MaxFiles is the most descriptors one message carries (SCM_MAX_FD).
+const MaxFiles = 253
 
 // mapPayload maps it private and writable: pointers are put right in place.
 func mapPayload(fd int) ([]byte, error) {
@@ -154,6 +156,6 @@ func answer(step uint32, err error) {
 	if !errors.As(err, &errno) {
 		errno = unix.EPROTO
 	}
-	message := appendMessage(kindFailed, step, uint32(errno), 0)
+	message := appendMessage(kindFailed, step, uint32(errno))
 	_, _ = unix.SendmsgN(HelperSocket, message, nil, nil, unix.MSG_NOSIGNAL)
 }

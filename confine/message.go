@@ -1,16 +1,15 @@
 package confine
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"golang.org/x/sys/unix"
 )
 
 // A helper answers with messages of this many bytes: kind, index of the step,
-// errno, and 1 where a call succeeded that had to fail; each a little-endian
-// 32-bit number.
-const messageSize = 16
+// and the errno, or zero where a call succeeded that had to fail; each a
+// little-endian 32-bit number.
+const messageSize = 12
 
 const (
 	kindReady  = 1
@@ -20,12 +19,12 @@ const (
 // noStep is the index of a failure before the first step.
 const noStep = 0xffffffff
 
-func readyMessage() []byte { return appendMessage(kindReady, 0, 0, 0) }
+func readyMessage() []byte { return appendMessage(kindReady, 0, 0) }
 
 func appendMessage(fields ...uint32) []byte {
 	var out []byte
 	for _, field := range fields {
-		out = binary.LittleEndian.AppendUint32(out, field)
+		out = le.AppendUint32(out, field)
 	}
 	return out
 }
@@ -47,7 +46,7 @@ func ParseAnswer(b []byte) (Answer, error) {
 	if len(b) != messageSize {
 		return Answer{}, fmt.Errorf("read the helper's answer: got %d bytes, wanted %d", len(b), messageSize)
 	}
-	field := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
+	field := func(i int) uint32 { return le.Uint32(b[4*i:]) }
 	switch field(0) {
 	case kindReady:
 		return Answer{Ready: true}, nil

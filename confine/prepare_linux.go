@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // Prepare opens all that the job needs and returns its plan. Nothing has run.
@@ -38,7 +39,11 @@ func (p *Plan) open(job Job, s *slots) error {
 	s.dir = p.own(dir)
 	var kernel landlock.Kernel
 	if job.Policy.Mode.Confines() {
-		if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/")); err != nil {
+		mounts, err := policy.Mounts()
+		if err != nil {
+			return err
+		}
+		if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/"), mounts); err != nil {
 			return err
 		}
 		ruleset, k, err := landlock.Ruleset(p.Rules)
@@ -64,12 +69,11 @@ func (p *Plan) own(f *os.File) Slot {
 
 // openDirectory follows no symlink: the path was canonical when it was looked at.
 func openDirectory(path string) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	dir, err := landlock.OpenPath(path, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory %s: %w", path, err)
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return dir, nil
 }
 
 // look reads what the helper inherits from this process.

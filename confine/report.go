@@ -2,6 +2,7 @@ package confine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
 	"github.com/sandbox-exec/sandbox-exec/fact"
@@ -46,10 +47,10 @@ func hold(promise policy.Promise, p policy.Policy, k landlock.Kernel) (fact.Stat
 	}
 	by := fmt.Sprintf("Landlock ABI %d", k.ABI)
 	switch promise {
-	case policy.Files, policy.Processes:
+	case policy.Files:
 		return fact.Enforced, by
 	case policy.Isolation:
-		return fact.Enforced, "helper, " + by + isolationNote(p)
+		return isolation(by, p, k)
 	case policy.Truncate:
 		return truncate(by, k)
 	}
@@ -63,11 +64,25 @@ func truncate(by string, k landlock.Kernel) (fact.Status, string) {
 	return fact.NotEnforced, by + " does not govern it; 3 or newer does"
 }
 
-func isolationNote(p policy.Policy) string {
-	if p.Terminals == policy.TerminalsHost {
-		return "; terminals are the host's, as asked"
+// isolation depends on device ioctls: a file opened for neither reading nor
+// writing needs no right, and below ABI 5 a terminal can be controlled through it.
+func isolation(by string, p policy.Policy, k landlock.Kernel) (fact.Status, string) {
+	if !landlock.HandledFS(k.ABI).Has(landlock.IoctlDevice) {
+		return fact.NotEnforced, by + " does not govern ioctls on terminals; 5 or newer does"
 	}
-	return ""
+	return fact.Enforced, "helper, " + by + isolationNote(p)
+}
+
+// isolationNote names what the caller opened.
+func isolationNote(p policy.Policy) string {
+	note := ""
+	if p.Terminals == policy.TerminalsHost {
+		note += "; opened, as asked: the host's terminals"
+	}
+	if len(p.Devices) > 0 {
+		note += "; opened, as asked: " + strings.Join(p.Devices, " ")
+	}
+	return note
 }
 
 // missing says why a promise is not held.
@@ -75,9 +90,10 @@ var missing = map[policy.Promise]string{
 	policy.Ioctl:         "devices are held by Landlock from ABI 5 on; ioctls on files and directories are not filtered",
 	policy.Metadata:      "Landlock does not govern mode, owner, times and attributes",
 	policy.SetID:         "no program gains privileges, but set-id bits can be put on files",
+	policy.Processes:     "direct access is held by Landlock; limits of other processes, and through core dumps and SysV shared memory their content, are not",
 	policy.Signals:       "signals are held by Landlock from ABI 6 on; priorities and affinity are not",
 	policy.UnixSockets:   "abstract names are held by Landlock from ABI 6 on; pathname sockets are not",
 	policy.UnixDatagrams: "no system call filter",
 	policy.Network:       "no system call filter",
-	policy.Kernel:        "no system call filter",
+	policy.Kernel:        "no system call filter: among it SysV and POSIX message queues can be reached",
 }

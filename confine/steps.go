@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"encoding/binary"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +27,7 @@ func steps(job Job, s setup) []Step {
 		closeOnExec("nothing of ours or of the caller's outlives exec; the flag acts there, so the socket stays until then"),
 		stdio(s.slots),
 		{"session", "a session of its own: no controlling terminal, and a process group to kill", []Call{call(unix.SYS_SETSID)}},
-		{"parent death", "the command dies with the thread that started it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_PDEATHSIG), Int(int(unix.SIGKILL)))}},
+		{"parent death", "the command dies with the thread that started it; this is per thread, and exec may happen on another than the first", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_PDEATHSIG), Int(int(unix.SIGKILL)))}},
 		signals(),
 		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
 		oomScore(s),
@@ -47,7 +46,7 @@ func steps(job Job, s setup) []Step {
 // confinement is what a confining mode adds.
 func confinement(job Job, s setup) []Step {
 	return []Step{
-		coreLimit(s.coreHard),
+		coreLimit(s),
 		{"capabilities", "root keeps what ordinary work with files and users needs", s.caps.drop()},
 		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
 		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
@@ -83,12 +82,15 @@ func signals() Step {
 }
 
 // coreLimit is 1 and not 0: with 0 the kernel still pipes a core to a handler
-// that runs outside (core(5)). An ordinary user with a hard limit of 0 cannot
-// raise it.
-func coreLimit(hard uint64) Step {
-	limit := min(1, hard)
-	rlimit := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, limit), limit)
-	return Step{"core limit", "no core file, and no core handler outside", []Call{
+// that runs outside (core(5)). Without CAP_SYS_RESOURCE a hard limit of 0
+// cannot be raised.
+func coreLimit(s setup) Step {
+	limit := min(1, s.coreHard)
+	if has(s.caps.effective, unix.CAP_SYS_RESOURCE) {
+		limit = 1
+	}
+	rlimit := le.AppendUint64(le.AppendUint64(nil, limit), limit)
+	return Step{"core limit", "no core file, and 1 keeps a core handler outside from being started where 0 would not", []Call{
 		call(unix.SYS_PRLIMIT64, Int(0), Int(unix.RLIMIT_CORE), Bytes(rlimit), Int(0)),
 	}}
 }

@@ -132,10 +132,19 @@ func TestCapabilities(t *testing.T) {
 }
 
 func TestCoreLimit(t *testing.T) {
-	for hard, want := range map[uint64]uint64{0: 0, 1: 1, unix.RLIM_INFINITY: 1} {
-		got := coreLimit(hard).Calls[0].Args[2].data
-		if le.Uint64(got) != want || le.Uint64(got[8:]) != want {
-			t.Errorf("a hard limit of %d becomes % x, wanted %d twice", hard, got, want)
+	raise := capabilities{effective: 1 << unix.CAP_SYS_RESOURCE}
+	for _, tt := range []struct {
+		in   setup
+		want uint64
+	}{
+		{setup{coreHard: 0}, 0},
+		{setup{coreHard: 1}, 1},
+		{setup{coreHard: unix.RLIM_INFINITY}, 1},
+		{setup{coreHard: 0, caps: raise}, 1},
+	} {
+		got := coreLimit(tt.in).Calls[0].Args[2].data
+		if le.Uint64(got) != tt.want || le.Uint64(got[8:]) != tt.want {
+			t.Errorf("a hard limit of %d becomes % x, wanted %d twice", tt.in.coreHard, got, tt.want)
 		}
 	}
 }
@@ -149,8 +158,8 @@ func TestReport(t *testing.T) {
 		enforced []policy.Promise
 		sum      fact.Enforcement
 	}{
-		{"ABI 7", policy.WorkspaceWrite, 7, []policy.Promise{policy.Files, policy.Truncate, policy.Processes, policy.Isolation}, fact.Partial},
-		{"ABI 2", policy.ReadOnly, 2, []policy.Promise{policy.Files, policy.Processes, policy.Isolation}, fact.Partial},
+		{"ABI 7", policy.WorkspaceWrite, 7, []policy.Promise{policy.Files, policy.Truncate, policy.Isolation}, fact.Partial},
+		{"ABI 2", policy.ReadOnly, 2, []policy.Promise{policy.Files}, fact.Partial},
 		{"no mode", policy.DangerFullAccess, 0, nil, ""},
 	} {
 		r := report(policy.Policy{Mode: tt.mode}, landlock.Kernel{ABI: tt.abi})

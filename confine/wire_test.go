@@ -134,10 +134,10 @@ func TestParseAnswer(t *testing.T) {
 		ok   bool
 	}{
 		{"ready", readyMessage(), Answer{Ready: true}, true},
-		{"failed", appendMessage(kindFailed, 7, uint32(unix.EPERM), 0), Answer{Step: 7, Errno: unix.EPERM}, true},
-		{"failed before the first step", appendMessage(kindFailed, noStep, uint32(unix.EPROTO), 0), Answer{Step: -1, Errno: unix.EPROTO}, true},
-		{"unknown", appendMessage(9, 0, 0, 0), Answer{}, false},
-		{"short", readyMessage()[:15], Answer{}, false},
+		{"failed", appendMessage(kindFailed, 7, uint32(unix.EPERM)), Answer{Step: 7, Errno: unix.EPERM}, true},
+		{"failed before the first step", appendMessage(kindFailed, noStep, uint32(unix.EPROTO)), Answer{Step: -1, Errno: unix.EPROTO}, true},
+		{"unknown", appendMessage(9, 0, 0), Answer{}, false},
+		{"short", readyMessage()[:11], Answer{}, false},
 		{"empty", nil, Answer{}, false},
 	} {
 		got, err := ParseAnswer(tt.wire)

@@ -16,15 +16,20 @@ var tame = []string{"NO_COLOR=1", "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat"}
 // count only where no letter follows: PKG_CONFIG_PATH and GIT_AUTHOR_NAME are
 // no secrets.
 var (
-	secretParts = []string{"KEY", "PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL"}
-	secretWords = []string{"_PAT", "_AUTH"}
+	secretParts = []string{"KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "BEARER", "COOKIE"}
+	secretWords = []string{"_PAT", "_AUTH", "_PASS", "_PWD"}
 )
 
 // Names and prefixes of variables that lead to an agent outside, or that make
 // a program run code or load a library.
 var (
-	leadingNames    = []string{"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "TMUX", "BASH_ENV", "ENV", "PGPASSFILE"}
-	leadingPrefixes = []string{"LD_", "BASH_FUNC_"}
+	leadingNames = []string{
+		"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "TMUX", "STY",
+		"NVIM", "KITTY_LISTEN_ON", "VSCODE_IPC_HOOK_CLI", "BASH_ENV", "ENV", "PGPASSFILE",
+	}
+	// GIT_CONFIG_*: git fails where a key without its value is left, and a value
+	// may be a header with a secret.
+	leadingPrefixes = []string{"LD_", "BASH_FUNC_", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"}
 )
 
 // environ is the command's environment and the names that were scrubbed from
@@ -42,7 +47,11 @@ func environ(inherited, keep, extra []string) (env, scrubbed []string) {
 			vars.set(entry)
 		}
 	}
-	vars.drop("OLDPWD", "_", "TMPDIR")
+	for _, name := range []string{"OLDPWD", "_", "TMPDIR"} {
+		if !slices.Contains(keep, name) {
+			vars.drop(name)
+		}
+	}
 	for _, entry := range tame {
 		vars.set(entry)
 	}
@@ -102,11 +111,9 @@ func (v *vars) set(entry string) {
 	v.values[name] = value
 }
 
-func (v *vars) drop(names ...string) {
-	for _, name := range names {
-		delete(v.values, name)
-	}
-	v.names = slices.DeleteFunc(v.names, func(n string) bool { return slices.Contains(names, n) })
+func (v *vars) drop(name string) {
+	delete(v.values, name)
+	v.names = slices.DeleteFunc(v.names, func(n string) bool { return n == name })
 }
 
 func (v *vars) list() []string {
@@ -119,10 +126,15 @@ func (v *vars) list() []string {
 
 // lookup returns the value of a variable, or "".
 func lookup(env []string, name string) string {
+	value, _ := find(env, name)
+	return value
+}
+
+func find(env []string, name string) (value string, found bool) {
 	for _, entry := range slices.Backward(env) {
 		if key, value, _ := strings.Cut(entry, "="); key == name {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }

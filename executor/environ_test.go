@@ -11,7 +11,8 @@ func TestScrub(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY", "api_key", "GITHUB_TOKEN", "DB_PASSWORD", "MYSQL_PASSWD", "CREDENTIALS_FILE",
 		"GITHUB_PAT", "AZURE_PAT_2", "HTTP_AUTH", "NPM_CONFIG__AUTH", "SSH_AUTH_SOCK", "GPG_AGENT_INFO",
 		"DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "TMUX", "BASH_ENV", "ENV", "PGPASSFILE", "LD_PRELOAD",
-		"LD_LIBRARY_PATH", "BASH_FUNC_ls%%", "Secret",
+		"LD_LIBRARY_PATH", "BASH_FUNC_ls%%", "Secret", "DB_PASS", "MYSQL_PWD", "GPG_PASSPHRASE", "API_BEARER",
+		"SESSION_COOKIE", "STY", "NVIM", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0",
 	} {
 		if !scrub(name) {
 			t.Errorf("%s is inherited", name)
@@ -19,7 +20,7 @@ func TestScrub(t *testing.T) {
 	}
 	for _, name := range []string{
 		"HOME", "PATH", "USER", "LANG", "TERM", "PKG_CONFIG_PATH", "NODE_PATH", "GIT_AUTHOR_NAME",
-		"GIT_AUTHOR_EMAIL", "CI", "GOFLAGS", "ENVIRONMENT", "MY_PATTERN", "OLD_LD_FLAGS",
+		"GIT_AUTHOR_EMAIL", "CI", "GOFLAGS", "PWD", "OLDPWD", "GIT_CONFIG_GLOBAL", "ENVIRONMENT", "MY_PATTERN", "OLD_LD_FLAGS",
 	} {
 		if scrub(name) {
 			t.Errorf("%s is scrubbed", name)
@@ -40,7 +41,8 @@ func TestEnviron(t *testing.T) {
 		{
 			"a secret and its exception",
 			[]string{"PATH=/bin", "A_TOKEN=1", "B_TOKEN=2"},
-			[]string{"B_TOKEN"}, nil,
+			[]string{"B_TOKEN"},
+			nil,
 			append([]string{"PATH=/bin", "B_TOKEN=2"}, append(tame, locale)...),
 			[]string{"A_TOKEN"},
 		},

@@ -3,11 +3,11 @@ package executor
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
+	"path/filepath"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // Executor runs commands. It is safe for use by several goroutines.
@@ -32,6 +32,8 @@ func New(c Config) (*Executor, error) {
 	e := &Executor{config: c, helper: c.Helper}
 	if e.helper == "" {
 		e.helper = self
+	} else if !filepath.IsAbs(e.helper) {
+		return nil, &policy.InputError{What: "helper", Value: c.Helper, Want: "expected an absolute path"}
 	}
 	var err error
 	if e.shell, err = findShell(c.Shell); err != nil {
@@ -49,15 +51,6 @@ func New(c Config) (*Executor, error) {
 	return e, nil
 }
 
-// Close kills every command that still runs and waits for its end.
+// Close kills every command that still runs and waits for its end, at most
+// five seconds for one that cannot be killed. Their runs end as aborted.
 func (e *Executor) Close() error { return e.keeper.Close() }
-
-// readNow reads what is there without waiting; 0 where nothing is.
-func readNow(fd int, buffer []byte) int {
-	for {
-		n, err := unix.Read(fd, buffer)
-		if !errors.Is(err, unix.EINTR) {
-			return max(n, 0)
-		}
-	}
-}

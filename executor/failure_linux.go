@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/fact"
@@ -43,7 +46,10 @@ func join(promises []policy.Promise) string {
 // spawnError tells what kept the command from running.
 func spawnError(s Spec, err error) error {
 	var h *keeper.HelperError
-	if !errors.As(err, &h) {
+	if !errors.As(err, &h) && errors.Is(err, unix.E2BIG) {
+		return &StartError{Program: s.Program, Errno: unix.E2BIG} // the plan is too large already
+	}
+	if h == nil {
 		return unavailable(s, "keeper", err)
 	}
 	if h.Stage == confine.ExecStep {
@@ -71,4 +77,12 @@ func unavailable(s Spec, stage string, err error) error {
 		u.Stage, u.Hint = "landlock", l.Reason.Hint()
 	}
 	return u
+}
+
+// ErrnoName is the symbol of an errno, such as "EACCES"; "" for zero.
+func ErrnoName(errno syscall.Errno) string {
+	if errno == 0 {
+		return ""
+	}
+	return unix.ErrnoName(errno)
 }

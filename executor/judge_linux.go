@@ -49,6 +49,11 @@ func ask[T any](f *files, question func() (T, error)) (T, error) {
 		value T
 		err   error
 	}
+	left := time.Until(f.end)
+	if left <= 0 {
+		var zero T
+		return zero, errPatience
+	}
 	replies := make(chan reply, 1)
 	go func() {
 		value, err := question()
@@ -57,7 +62,7 @@ func ask[T any](f *files, question func() (T, error)) (T, error) {
 	select {
 	case r := <-replies:
 		return r.value, r.err
-	case <-time.After(time.Until(f.end)):
+	case <-time.After(left):
 		var zero T
 		return zero, errPatience
 	}

@@ -1,6 +1,9 @@
 package executor
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // Output is what is kept of one stream.
 type Output struct {
@@ -11,6 +14,9 @@ type Output struct {
 	Bytes int64
 	// Truncated says that Tail is not all of it.
 	Truncated bool
+	// WriteError is why the request's writer did not get all of it; nil where it
+	// did, or where there is none. Bytes and Tail then end there as well.
+	WriteError error
 }
 
 // tailLimit is how much of a stream is kept, in bytes.
@@ -42,7 +48,7 @@ func (t *tail) output() Output {
 	if truncated {
 		kept = kept[partialRune(kept):]
 	}
-	return Output{Tail: kept, Bytes: t.total, Truncated: truncated}
+	return Output{Tail: bytes.Clone(kept), Bytes: t.total, Truncated: truncated}
 }
 
 // partialRune is how many bytes at the start belong to a character that was cut.

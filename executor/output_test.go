@@ -79,6 +79,9 @@ func TestPumpStopsWithItsReader(t *testing.T) {
 	go p.run()
 	_, _ = io.WriteString(w, "x")
 	<-p.done
+	if p.output().WriteError == nil {
+		t.Error("the writer's error is lost")
+	}
 	if _, err := io.WriteString(w, "x"); err == nil {
 		t.Error("writing succeeded, wanted EPIPE")
 	}

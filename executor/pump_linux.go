@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pump moves one stream of a command from its pipe to whoever wants it.
@@ -14,8 +16,9 @@ type pump struct {
 	sink io.Writer // may be nil
 	done chan struct{}
 
-	mu   sync.Mutex
-	tail tail
+	mu      sync.Mutex
+	tail    tail
+	sinkErr error
 }
 
 // readSize is how much is read at once, in bytes: a pipe's usual size.
@@ -62,8 +65,13 @@ func (p *pump) take(b []byte) bool {
 	if p.sink == nil {
 		return true
 	}
-	_, err := p.sink.Write(b)
-	return err == nil
+	if _, err := p.sink.Write(b); err != nil {
+		p.mu.Lock()
+		p.sinkErr = err
+		p.mu.Unlock()
+		return false
+	}
+	return true
 }
 
 // rest takes what lies in the pipe when the time is over: a slow reader must
@@ -93,7 +101,9 @@ func (p *pump) settle(grace time.Duration) {
 func (p *pump) output() Output {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tail.output()
+	out := p.tail.output()
+	out.WriteError = p.sinkErr
+	return out
 }
 
 // feed copies the caller's bytes to the command and closes its input. A
@@ -101,4 +111,14 @@ func (p *pump) output() Output {
 func feed(w *os.File, r io.Reader) {
 	defer w.Close()
 	_, _ = io.Copy(w, r)
+}
+
+// readNow reads what is there without waiting; 0 where nothing is.
+func readNow(fd int, buffer []byte) int {
+	for {
+		n, err := unix.Read(fd, buffer)
+		if !errors.Is(err, unix.EINTR) {
+			return max(n, 0)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,92 +12,121 @@ import (
 	"time"
 )
 
-// removePatience is how long the removal of one scratch directory may take. A
+// removePatience is how long the removal of one run's directory may take. A
 // process that got away can fill it as fast as it is emptied; what is left
 // then is swept when this process has ended.
 const removePatience = 10 * time.Second
 
-// removeScratch removes a scratch directory and all in it. Everything goes
-// through its descriptor, so no symlink that a command left leads out.
-func (s state) removeScratch(dir string) error {
-	err := s.remove(dir)
-	if err != nil {
-		return fmt.Errorf("remove the scratch directory: %w", err)
+// removeRun removes a run's directory and all in it. Everything goes through
+// its descriptor, so no symlink that a command left leads out.
+func (s state) removeRun(r runDir) error {
+	if err := s.remove(filepath.Base(r.dir), time.Now().Add(removePatience)); err != nil {
+		return fmt.Errorf("remove the directory of the run: %w", err)
 	}
 	return nil
 }
 
-func (s state) remove(dir string) error {
+func (s state) remove(name string, end time.Time) error {
 	state, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	name := filepath.Base(dir)
 	// The command may have taken its own rights away.
 	if err := state.Chmod(name, 0o700); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	}
-	scratch, err := state.OpenRoot(name)
+	run, err := state.OpenRoot(name)
 	if err != nil {
 		return err
 	}
-	defer scratch.Close()
-	if err := empty(scratch, time.Now().Add(removePatience)); err != nil {
+	defer run.Close()
+	f := flattener{top: run, end: end, prefix: ".removed-" + rand.Text() + "-"}
+	if err := f.empty(); err != nil {
 		return err
 	}
 	return state.Remove(name)
 }
 
-// empty removes all in a directory, however deep: a directory's own
-// directories are moved up to the top and wait for their turn, so that no path
-// has more than two parts and no more than two descriptors are open. A command
-// could else make a tree that costs the caller its descriptors.
-func empty(top *os.Root, end time.Time) error {
-	f := flattener{top: top, prefix: ".removed-" + rand.Text() + "-"}
-	for time.Now().Before(end) {
-		entries, err := list(top, ".")
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		for _, entry := range entries {
-			if err := f.remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return errors.New("it took too long")
-}
-
+// flattener removes all in a directory, however deep and however much: a
+// directory's own directories are moved up to the top and wait for their turn,
+// so that no path has more than two parts, no more than two descriptors are
+// open, and no more than a batch of names is held. A command could else make a
+// tree that costs the caller its descriptors or its memory.
 type flattener struct {
 	top *os.Root
+	end time.Time
 	// prefix is of the names that directories get at the top. It is random: a
 	// name that the command had taken could not be given.
 	prefix string
 	moved  int
 }
 
-// remove removes one entry of the top.
-func (f *flattener) remove(entry fs.DirEntry) error {
+// batch is how many names are read at once.
+const batch = 1024
+
+var errPatienceOver = errors.New("it took too long")
+
+// empty goes on after what cannot be removed, as long as anything else can.
+func (f *flattener) empty() error {
+	for {
+		entries, err := f.list(".")
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		removed, err := f.pass(entries)
+		if removed == 0 {
+			return err
+		}
+	}
+}
+
+// pass removes what it can of the entries, and returns how many steps that
+// were and the last error.
+func (f *flattener) pass(entries []fs.DirEntry) (removed int, last error) {
+	for _, entry := range entries {
+		if time.Now().After(f.end) {
+			return 0, errPatienceOver
+		}
+		steps, err := f.remove(entry)
+		removed += steps
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			last = err
+		}
+	}
+	return removed, last
+}
+
+// remove removes one entry of the top, or a batch of what is in it.
+func (f *flattener) remove(entry fs.DirEntry) (steps int, err error) {
 	name := entry.Name()
 	if !entry.IsDir() {
-		return f.top.Remove(name)
+		return f.step(f.top.Remove(name))
 	}
 	// A directory without write permission, such as a Go module cache's, can
 	// neither be emptied nor moved.
 	if err := f.top.Chmod(name, 0o700); err != nil {
-		return err
+		return 0, err
 	}
-	below, err := list(f.top, name)
+	below, err := f.list(name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, child := range below {
-		if err := f.take(filepath.Join(name, child.Name()), child); err != nil {
-			return err
+		n, failed := f.step(f.take(filepath.Join(name, child.Name()), child))
+		steps += n
+		if failed != nil {
+			err = failed
 		}
 	}
-	return f.top.Remove(name)
+	if len(below) == batch || err != nil {
+		return steps, err // there may be more
+	}
+	n, err := f.step(f.top.Remove(name))
+	return steps + n, err
 }
 
 // take removes a file of the second level, or moves a directory up.
@@ -111,11 +141,22 @@ func (f *flattener) take(path string, child fs.DirEntry) error {
 	return f.top.Rename(path, f.prefix+strconv.Itoa(f.moved))
 }
 
-func list(top *os.Root, name string) ([]fs.DirEntry, error) {
-	dir, err := top.Open(name)
+func (f *flattener) step(err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+func (f *flattener) list(name string) ([]fs.DirEntry, error) {
+	dir, err := f.top.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	return dir.ReadDir(-1)
+	entries, err := dir.ReadDir(batch)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return entries, err
 }

@@ -34,12 +34,15 @@ type Request struct {
 	// returning, but its goroutine.
 	Stdin io.Reader
 	// Stdout and Stderr get the output as it comes, besides the tails that the
-	// Result keeps; nil is nobody. Where writing fails, the command gets SIGPIPE
-	// like one whose reader went away.
+	// Result keeps; nil is nobody. If they are the same writer, it gets one write
+	// at a time. Where writing fails, the command gets SIGPIPE like one whose
+	// reader went away. A write that blocks does not hold back a Run that was cut
+	// short, and may then end after it.
 	Stdout, Stderr io.Writer
 }
 
-// Spec is a request with everything decided. Run reads nothing else.
+// Spec is a request with everything decided. What Run reads besides is this
+// process's own: its umask, limits and capabilities, which the command inherits.
 type Spec struct {
 	// Policy is canonical.
 	Policy  policy.Policy

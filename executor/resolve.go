@@ -23,7 +23,8 @@ var shells = []string{"/bin/bash", "/usr/bin/bash"}
 
 // Resolve decides everything that a request leaves open. Nothing has run. The
 // error is a *policy.InputError for a value that cannot be taken, and a
-// *StartError for a program that cannot be found.
+// *StartError for a program that cannot be found; the Spec then tells what was
+// decided before.
 func (e *Executor) Resolve(r Request) (Spec, error) {
 	p := e.config.Policy
 	if r.Policy != nil {
@@ -40,17 +41,17 @@ func (e *Executor) Resolve(r Request) (Spec, error) {
 	if err := checkEnv(r.Env); err != nil {
 		return Spec{}, err
 	}
+	if _, err := policy.ParseRequire(string(r.Require)); r.Require != "" && err != nil {
+		return Spec{}, err
+	}
 	s := Spec{
 		Policy: canonical, Require: r.Require, Dir: dir,
 		Timeout: e.config.timeout(r.Timeout), Grace: orDefault(e.config.Grace, defaultGrace),
 		Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr,
-		Warnings: e.warnings(canonical),
+		Warnings: e.warnings(p, canonical),
 	}
 	s.Env, s.Scrubbed = environ(e.config.Environ, e.config.KeepEnv, append([]string{"PWD=" + dir}, r.Env...))
-	if err := e.program(r, &s); err != nil {
-		return Spec{}, err
-	}
-	return s, nil
+	return s, e.program(r, &s)
 }
 
 func (e *Executor) canonical(p policy.Policy) (policy.Policy, error) {
@@ -62,19 +63,55 @@ func (e *Executor) canonical(p policy.Policy) (policy.Policy, error) {
 		return c, err
 	}
 	for _, root := range c.Roots() {
-		if policy.Within(root, e.state.dir) {
-			return c, &policy.InputError{What: "writable root", Value: root, Want: "it holds the state directory " + e.state.dir + "; use another state directory"}
+		if policy.Within(root, e.state.dir) || policy.Within(e.state.dir, root) {
+			return c, &policy.InputError{What: "writable root", Value: root, Want: "it overlaps the state directory " + e.state.dir + "; use another state directory"}
 		}
 	}
-	return c, nil
+	return c, e.checkHelper(c)
 }
 
-func (e *Executor) warnings(p policy.Policy) []string {
-	home, err := policy.Resolve(lookup(e.config.Environ, "HOME"))
-	if err == nil && slices.Contains(p.Roots(), home) {
-		return []string{"the home directory " + home + " is writable: the command can change what you execute later, such as shell start-up files"}
+// checkHelper refuses a helper that a command could replace: the next command
+// would run without any confinement.
+func (e *Executor) checkHelper(p policy.Policy) error {
+	if e.config.Helper == "" {
+		return nil // this very program, whatever lies at its path by now
+	}
+	real, err := policy.Resolve(e.config.Helper)
+	if err != nil {
+		return nil // starting it will say why
+	}
+	if root, held := holder(p.Roots(), real); held {
+		return &policy.InputError{What: "helper", Value: e.config.Helper, Want: "it lies in the writable root " + root + ", where a command could replace it"}
 	}
 	return nil
+}
+
+// holder is the root that path lies in.
+func holder(roots []string, path string) (root string, held bool) {
+	i := slices.IndexFunc(roots, func(root string) bool { return policy.Within(root, path) })
+	if i < 0 {
+		return "", false
+	}
+	return roots[i], true
+}
+
+// warnings are about what a command could change that is executed later, and
+// about a workspace that is not where it seems.
+func (e *Executor) warnings(asked, p policy.Policy) []string {
+	var list []string
+	home, err := policy.Resolve(lookup(e.config.Environ, "HOME"))
+	if _, held := holder(p.Roots(), home); held && err == nil {
+		list = append(list, "the home directory "+home+" is writable: the command can change what you execute later, such as shell start-up files")
+	}
+	program, err := os.Executable()
+	if root, held := holder(p.Roots(), program); held && err == nil {
+		list = append(list, "this program, "+program+", lies in the writable root "+root+": a command can replace what the next run starts")
+	}
+	_, links, err := policy.Follow(asked.Workspace)
+	if err == nil && len(links) > 0 && p.Mode == policy.WorkspaceWrite && ours(links[len(links)-1]) {
+		list = append(list, "the workspace "+asked.Workspace+" leads through a symlink to "+p.Workspace)
+	}
+	return list
 }
 
 func workdir(workspace, asked string) (string, error) {

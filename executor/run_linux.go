@@ -2,82 +2,113 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
 // Run runs the spec's command and returns when it has ended and its output is
 // read. When ctx ends or the timeout is over, the command's process group gets
-// SIGTERM, and SIGKILL after the grace time; the result then says so.
+// SIGTERM, and SIGKILL after the grace time; the result then says so. It says
+// Aborted as well where Close ended the command.
 //
 // The error is an *UnavailableError where the command could not be confined as
 // asked, a *StartError where its program could not be executed, the context's
-// cause where that ended before the command ran, and keeper.ErrGone where the
-// command's end could not be learned.
+// cause where that ended before the command ran, ErrUnkillable, and
+// keeper.ErrGone where the command's end could not be learned.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
-	scratch, err := e.state.makeScratch()
+	dir, err := e.state.makeRun()
 	if err != nil {
-		return Result{}, unavailable(s, "scratch", err)
+		return Result{}, unavailable(s, "state", err)
 	}
-	result, err := e.runIn(ctx, s, scratch)
-	if left := e.state.removeScratch(scratch); left != nil {
+	result, err := e.runIn(ctx, s, dir)
+	if left := e.state.removeRun(dir); left != nil {
 		result.Warnings = append(result.Warnings, left.Error()+"; it is removed when this process has ended")
 	}
 	return result, err
 }
 
-func (e *Executor) runIn(ctx context.Context, s Spec, scratch string) (Result, error) {
+// runIn is a run with its directory.
+func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
 	streams, err := openStreams(s)
 	if err != nil {
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	if err := e.state.layProof(); err != nil {
-		return Result{}, unavailable(s, "state", err)
-	}
-	plan, err := confine.Prepare(e.job(s, scratch, streams))
+	plan, err := e.prepare(s, dir, streams)
 	if err != nil {
-		return Result{}, unavailable(s, "prepare", err)
-	}
-	defer plan.Close()
-	if err := demand(s, plan.Report); err != nil {
 		return Result{}, err
 	}
+	defer plan.Close()
 	begin := time.Now()
-	process, err := e.keeper.Spawn(ctx, e.helper, plan)
-	if err != nil && ctx.Err() != nil {
-		return Result{}, fmt.Errorf("stopped before the command ran: %w", context.Cause(ctx))
-	}
+	process, err := e.start(ctx, s, plan)
 	if err != nil {
-		return Result{}, spawnError(s, err)
+		return Result{}, err
 	}
 	streams.start()
-	cause := supervise(ctx, s, process)
+	cause, err := supervise(ctx, s, process)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Duration: time.Since(begin), Timeout: s.Timeout, Report: plan.Report, Scrubbed: s.Scrubbed}
 	status, err := process.Status()
 	if err != nil {
 		return Result{}, fmt.Errorf("learn how the command ended: %w", err)
 	}
-	duration := time.Since(begin)
-	streams.drain(giveUp(ctx, cause), s.Grace)
-	result := Result{
-		Exit: exit(status, cause), Duration: duration, Timeout: s.Timeout,
-		Stdout: streams.stdout.output(), Stderr: streams.stderr.output(),
-		Report: plan.Report, Scrubbed: s.Scrubbed,
-	}
+	streams.drain(cause.drain(ctx, s.Grace))
+	result.Exit = exit(status, cause)
+	result.Stdout, result.Stderr = streams.stdout.output(), streams.stderr.output()
 	judge(&result, s, plan)
 	return result, nil
 }
 
-func (e *Executor) job(s Spec, scratch string, streams *streams) confine.Job {
+// prepare makes the plan, and refuses one that holds less than is required.
+func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
+	plan, err := confine.Prepare(e.job(s, dir, streams))
+	if err != nil {
+		return nil, unavailable(s, "prepare", err)
+	}
+	if err := demand(s, plan.Report); err != nil {
+		plan.Close()
+		return nil, err
+	}
+	return plan, nil
+}
+
+func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
 	env := s.Env
-	if lookup(env, "TMPDIR") == "" {
-		env = append(env[:len(env):len(env)], "TMPDIR="+scratch)
+	if _, given := find(env, "TMPDIR"); !given {
+		env = append(env[:len(env):len(env)], "TMPDIR="+dir.scratch())
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: scratch, Proof: e.state.proof(),
+		Scratch: dir.scratch(), Proof: dir.proof(),
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
+}
+
+// errNoAnswer is the cause of a start that took longer than the command may.
+var errNoAnswer = errors.New("the helper did not answer in time")
+
+// start starts the command. The timeout bounds this as well: a helper that is
+// the wrong program may never answer.
+func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan) (*keeper.Process, error) {
+	if s.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, errNoAnswer)
+		defer cancel()
+	}
+	process, err := e.keeper.Spawn(ctx, e.helper, plan)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return process, nil
+	case errors.Is(cause, errNoAnswer):
+		return nil, unavailable(s, "helper", cause)
+	case cause != nil:
+		return nil, fmt.Errorf("stopped before the command ran: %w", cause)
+	}
+	return nil, spawnError(s, err)
 }

@@ -12,22 +12,18 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
-// state is the private directory that holds scratch directories and the proof
-// file. No policy may make it writable for a command.
+// state is the private directory that holds one directory for each run. No
+// policy may make it writable for a command.
 type state struct {
 	dir string
 }
 
-const (
-	proofName     = "proof"
-	scratchPrefix = "scratch-"
-)
-
-// openState makes the state directory where it is missing. A configured one is
-// the only candidate; of the default ones the first that can be written.
+// openState opens the state directory and makes it where it is missing. A
+// configured one is the only candidate, and is taken as it is or refused; of
+// the default ones the first that can be written is ours to put right.
 func openState(configured string, env []string) (state, error) {
 	if configured != "" {
-		return tryState(configured)
+		return tryState(configured, check)
 	}
 	name := "sandbox-exec-" + strconv.Itoa(os.Geteuid())
 	var errs []error
@@ -35,7 +31,7 @@ func openState(configured string, env []string) (state, error) {
 		if !filepath.IsAbs(parent) {
 			continue
 		}
-		s, err := tryState(filepath.Join(parent, name))
+		s, err := tryState(filepath.Join(parent, name), repair)
 		if err == nil || !cannotWrite(err) {
 			return s, err
 		}
@@ -50,66 +46,123 @@ func cannotWrite(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS)
 }
 
-// tryState checks that the directory is ours alone, and that we can write in
-// it: without that a refused write would prove nothing.
-func tryState(dir string) (state, error) {
-	abs, err := filepath.Abs(dir)
+// tryState makes the directory, has its owner and mode looked at, and writes
+// in it: where we cannot, a command's refused write would prove nothing.
+func tryState(dir string, private func(*os.File) error) (state, error) {
+	fail := func(err error) (state, error) { return state{}, fmt.Errorf("state directory %s: %w", dir, err) }
+	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return state{}, err
+		return fail(err)
 	}
-	if err := os.Mkdir(abs, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return state{}, fmt.Errorf("make the state directory: %w", err)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fail(err)
 	}
-	info, err := os.Lstat(abs)
+	file, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fail(fmt.Errorf("expected a directory and no symlink: %w", err))
+	}
 	if err != nil {
-		return state{}, fmt.Errorf("look at the state directory: %w", err)
+		return fail(err)
 	}
-	if err := private(abs, info); err != nil {
-		return state{}, err
+	defer file.Close()
+	if err := private(file); err != nil {
+		return fail(err)
 	}
-	real, err := filepath.EvalSymlinks(abs)
+	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return state{}, fmt.Errorf("look at the state directory: %w", err)
+		return fail(err)
 	}
-	s := state{dir: real}
-	return s, s.layProof()
+	if err := tryWrite(real); err != nil {
+		return fail(err)
+	}
+	return state{dir: real}, nil
 }
 
-// private refuses a directory that somebody else could have prepared.
-func private(path string, info fs.FileInfo) error {
+// check refuses a directory that others can use.
+func check(dir *os.File) error {
+	mode, err := ownMode(dir)
+	if err == nil && mode != 0o700 {
+		err = fmt.Errorf("others can use it, or not even its owner (mode %04o), wanted 0700", mode)
+	}
+	return err
+}
+
+// repair puts the mode right. A command may have changed it, because Landlock
+// does not govern modes, and must not keep the next run from starting. Only a
+// directory of our own name is touched.
+func repair(dir *os.File) error {
+	mode, err := ownMode(dir)
+	if err == nil && mode != 0o700 {
+		err = dir.Chmod(0o700)
+	}
+	return err
+}
+
+// ownMode is the mode of a directory of ours; another user's is refused.
+func ownMode(dir *os.File) (fs.FileMode, error) {
+	info, err := dir.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+		return 0, errors.New("it belongs to another user")
+	}
+	return info.Mode().Perm(), nil
+}
+
+// ours reports whether this user, and so perhaps an earlier command, made it.
+func ours(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("state directory %s: expected a directory, got %s", path, info.Mode().Type())
-	case !ok || int(stat.Uid) != os.Geteuid():
-		return fmt.Errorf("state directory %s: it belongs to another user", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("state directory %s: others can use it (mode %04o), wanted 0700", path, info.Mode().Perm())
-	}
-	return nil
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// layProof makes the file that a confined helper must fail to open, and opens
-// it the same way: the refusal counts because this succeeds.
-func (s state) layProof() error {
-	f, err := os.OpenFile(s.proof(), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+// tryWrite does not ask access(2), which lies where Landlock rules.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".write-")
 	if err != nil {
-		return fmt.Errorf("make the proof file: %w", err)
+		return err
 	}
-	return f.Close()
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-func (s state) proof() string { return filepath.Join(s.dir, proofName) }
+// runDir is the directory of one run: the scratch directory that its command
+// may write, and beside it the proof file that it may not.
+type runDir struct {
+	dir string
+}
 
-// makeScratch makes a scratch directory of this process.
-func (s state) makeScratch() (string, error) {
+const runPrefix = "run-"
+
+func (r runDir) scratch() string { return filepath.Join(r.dir, "tmp") }
+func (r runDir) proof() string   { return filepath.Join(r.dir, "proof") }
+
+// makeRun makes the directory of a run. The proof is a new file each time: on
+// an old one a process that was left behind could hold a lease, which makes
+// whoever opens it wait. It has been opened for writing here, so the helper's
+// refusal counts.
+func (s state) makeRun() (runDir, error) {
 	name, err := keeper.NewName()
 	if err != nil {
-		return "", fmt.Errorf("name a scratch directory: %w", err)
+		return runDir{}, fmt.Errorf("name a run: %w", err)
 	}
-	dir := filepath.Join(s.dir, scratchPrefix+name.String())
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a scratch directory: %w", err)
+	r := runDir{dir: filepath.Join(s.dir, runPrefix+name.String())}
+	if err := r.make(); err != nil {
+		return runDir{}, fmt.Errorf("make the directory of a run: %w", errors.Join(err, s.removeRun(r)))
 	}
-	return dir, nil
+	return r, nil
+}
+
+func (r runDir) make() error {
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		return err
+	}
+	proof, err := os.OpenFile(r.proof(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(proof.Close(), os.Mkdir(r.scratch(), 0o700))
 }

@@ -3,20 +3,20 @@ package executor
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 func TestStateRefusesWhatOthersPrepared(t *testing.T) {
 	dir := t.TempDir()
-	open := filepath.Join(dir, "open")
 	link := filepath.Join(dir, "link")
 	file := filepath.Join(dir, "file")
-	if err := errorsOf(os.Mkdir(open, 0o700), os.Chmod(open, 0o755), os.Symlink(dir, link), os.WriteFile(file, nil, 0o600)); err != nil {
+	if err := errorsOf(os.Symlink(dir, link), os.WriteFile(file, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		open: "others can use it", link: "expected a directory", file: "expected a directory",
+		link: "expected a directory", file: "expected a directory",
 		filepath.Join(dir, "no", "parent"): "no such file",
 	} {
 		if _, err := openState(path, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -35,6 +35,31 @@ func TestStateRefusesWhatOthersPrepared(t *testing.T) {
 	}
 }
 
+// TestStatePutsRight: a command can change the mode of the default directory,
+// and that must not keep the next run from starting. One that the caller named
+// is never touched.
+func TestStatePutsRight(t *testing.T) {
+	named := filepath.Join(t.TempDir(), "state")
+	if err := errorsOf(os.Mkdir(named, 0o700), os.Chmod(named, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryState(named, repair); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(named); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the state directory is %v, %v", info, err)
+	}
+	if err := os.Chmod(named, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openState(named, nil); err == nil || !strings.Contains(err.Error(), "others can use it") {
+		t.Errorf("a named directory that others can use gave %v", err)
+	}
+	if info, err := os.Stat(named); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("the named directory was changed to %v, %v", info, err)
+	}
+}
+
 func errorsOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -44,16 +69,17 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-func TestRemoveScratch(t *testing.T) {
+func TestRemoveRun(t *testing.T) {
 	s, err := openState(filepath.Join(t.TempDir(), "state"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
-	scratch, err := s.makeScratch()
+	run, err := s.makeRun()
 	if err != nil {
 		t.Fatal(err)
 	}
+	scratch := run.scratch()
 	deep := filepath.Join(scratch, "a", "b")
 	err = errorsOf(
 		os.MkdirAll(deep, 0o700), os.Mkdir(outside, 0o555), os.WriteFile(filepath.Join(deep, "f"), nil, 0o400),
@@ -63,34 +89,55 @@ func TestRemoveScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.removeScratch(scratch); err != nil {
+	if err := s.removeRun(run); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(scratch); !os.IsNotExist(err) {
-		t.Errorf("the scratch directory is still there: %v", err)
+	if _, err := os.Lstat(run.dir); !os.IsNotExist(err) {
+		t.Errorf("the run's directory is still there: %v", err)
 	}
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o555 {
 		t.Errorf("a directory outside is %v, %v", info, err)
 	}
 }
 
-// TestRemoveDeepScratch: a path through all levels is longer than PATH_MAX.
-func TestRemoveDeepScratch(t *testing.T) {
+// TestRemoveDeepRun: a path through all levels is longer than PATH_MAX.
+func TestRemoveDeepRun(t *testing.T) {
 	s, err := openState(filepath.Join(t.TempDir(), "state"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scratch, err := s.makeScratch()
+	run, err := s.makeRun()
 	if err != nil {
 		t.Fatal(err)
 	}
+	scratch := run.scratch()
 	const depth = 3000
 	dig(t, scratch, depth)
-	if err := s.removeScratch(scratch); err != nil {
+	if err := s.removeRun(run); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(scratch); !os.IsNotExist(err) {
-		t.Errorf("the scratch directory is still there: %v", err)
+	if _, err := os.Lstat(run.dir); !os.IsNotExist(err) {
+		t.Errorf("the run's directory is still there: %v", err)
+	}
+}
+
+// TestRemoveMany removes more than one batch, in one directory and below it.
+func TestRemoveMany(t *testing.T) {
+	s, err := openState(filepath.Join(t.TempDir(), "state"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.makeRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * batch {
+		if err := os.WriteFile(filepath.Join(run.scratch(), strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.removeRun(run); err != nil {
+		t.Error(err)
 	}
 }
 

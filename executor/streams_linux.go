@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -23,10 +25,11 @@ func openStreams(s Spec) (*streams, error) {
 }
 
 func (st *streams) open() (err error) {
-	if st.stdout, st.childOut, err = newPump(st.spec.Stdout); err != nil {
+	out, errw := separate(st.spec.Stdout, st.spec.Stderr)
+	if st.stdout, st.childOut, err = newPump(out); err != nil {
 		return err
 	}
-	if st.stderr, st.childErr, err = newPump(st.spec.Stderr); err != nil {
+	if st.stderr, st.childErr, err = newPump(errw); err != nil {
 		return err
 	}
 	if st.spec.Stdin == nil {
@@ -51,24 +54,48 @@ func (st *streams) start() {
 // drain waits until all output is read and passed on. How long it waits for
 // end of file is bounded; how slow the caller reads is the caller's matter
 // until giveUp is closed.
-func (st *streams) drain(giveUp <-chan struct{}, grace time.Duration) {
+func (st *streams) drain(patience time.Duration, giveUp <-chan struct{}) {
 	if st.input != nil {
 		st.input.Close()
 	}
-	for _, p := range []*pump{st.stdout, st.stderr} {
-		p.settle(grace)
+	pumps := []*pump{st.stdout, st.stderr}
+	for _, p := range pumps {
+		p.settle(patience)
 	}
-	for _, p := range []*pump{st.stdout, st.stderr} {
+	for _, p := range pumps {
 		select {
 		case <-p.done:
-			continue
 		case <-giveUp:
-		}
-		select {
-		case <-p.done:
-		case <-time.After(grace):
+			p.pipe.Close()
 		}
 	}
+}
+
+// separate gives two writers that may be used at the same time. Where both are
+// the same it is shared, as os/exec does.
+func separate(out, errw io.Writer) (io.Writer, io.Writer) {
+	if out == nil || !same(out, errw) {
+		return out, errw
+	}
+	shared := &sharedWriter{w: out}
+	return shared, shared
+}
+
+// same compares two writers; those that cannot be compared are not the same.
+func same(a, b io.Writer) (equal bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *sharedWriter) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
 }
 
 func (st *streams) closeChildEnds() {

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
@@ -16,7 +17,11 @@ import (
 // gets first; without it that is SIGTERM.
 type Interrupt struct{ Signal syscall.Signal }
 
-func (i Interrupt) Error() string { return "interrupted by " + unix.SignalName(i.Signal) }
+func (i Interrupt) Error() string { return "interrupted by " + signalName(i.Signal) }
+
+// ErrUnkillable says that a command outlived SIGKILL, as one can that took
+// another user's identity. It runs on.
+var ErrUnkillable = errors.New("the command could not be killed and runs on")
 
 // cause is what ended a run first.
 type cause uint8
@@ -29,7 +34,7 @@ const (
 
 // supervise waits for the command's end, and brings it about when the time is
 // over or the caller gives up. The first cause wins.
-func supervise(ctx context.Context, s Spec, p *keeper.Process) cause {
+func supervise(ctx context.Context, s Spec, p *keeper.Process) (cause, error) {
 	var timeout <-chan time.Time
 	if s.Timeout > 0 {
 		timer := time.NewTimer(s.Timeout)
@@ -38,13 +43,14 @@ func supervise(ctx context.Context, s Spec, p *keeper.Process) cause {
 	}
 	select {
 	case <-p.Done():
-		return byItself
+		if p.Closed() || ctx.Err() != nil {
+			return byCaller, nil
+		}
+		return byItself, nil
 	case <-timeout:
-		stop(p, syscall.SIGTERM, s.Grace)
-		return byTimeout
+		return byTimeout, stop(p, syscall.SIGTERM, s.Grace)
 	case <-ctx.Done():
-		stop(p, firstSignal(ctx), s.Grace)
-		return byCaller
+		return byCaller, stop(p, firstSignal(ctx), s.Grace)
 	}
 }
 
@@ -58,34 +64,60 @@ func firstSignal(ctx context.Context) syscall.Signal {
 
 // stop asks first and then does not. Sending fails only where the keeper is
 // gone, and then Done is closed.
-func stop(p *keeper.Process, first syscall.Signal, grace time.Duration) {
+func stop(p *keeper.Process, first syscall.Signal, grace time.Duration) error {
 	_ = p.Signal(first)
-	timer := time.NewTimer(grace)
+	if ended(p, grace) {
+		return nil
+	}
+	_ = p.Signal(syscall.SIGKILL)
+	if ended(p, max(grace, killPatience)) {
+		return nil
+	}
+	return ErrUnkillable
+}
+
+// killPatience is how long the death of a killed process may take at least: it
+// may have much memory to give back.
+const killPatience = 5 * time.Second
+
+func ended(p *keeper.Process, within time.Duration) bool {
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
 	case <-p.Done():
-		return
+		return true
 	case <-timer.C:
+		return false
 	}
-	_ = p.Signal(syscall.SIGKILL)
-	<-p.Done()
 }
 
-// giveUp is closed when output need not be waited for any longer because its
-// reader is slow: at once where the run was cut short.
-func giveUp(ctx context.Context, c cause) <-chan struct{} {
+// shortDrain is how long end of file is waited for where a run was cut short:
+// what still holds a pipe then has left the process group.
+const shortDrain = 200 * time.Millisecond
+
+// drain is how long end of file is waited for, and what ends the wait for a
+// slow reader: the caller's end, or a short time where the run was cut short.
+func (c cause) drain(ctx context.Context, grace time.Duration) (time.Duration, <-chan struct{}) {
 	if c == byItself {
-		return ctx.Done()
+		return grace, ctx.Done()
 	}
-	closed := make(chan struct{})
-	close(closed)
-	return closed
+	over := make(chan struct{})
+	time.AfterFunc(2*shortDrain, func() { close(over) })
+	return shortDrain, over
 }
 
 func exit(status syscall.WaitStatus, c cause) fact.Exit {
 	e := fact.Exit{Code: status.ExitStatus(), TimedOut: c == byTimeout, Aborted: c == byCaller}
 	if status.Signaled() {
-		e.Code, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
+		e.Code, e.Signal = 128+int(status.Signal()), signalName(status.Signal())
 	}
 	return e
+}
+
+// signalName is a signal's symbol; a real-time signal has none but its number.
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIG%d", int(s))
 }

@@ -2,15 +2,20 @@ package executor
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
-// sweep removes the scratch directories whose owner is known to be dead. What
-// cannot be removed is tried again by the next executor.
+// sweepPatience bounds what starting an executor may cost for the sake of the
+// dead. A process that one of them left behind may still be filling.
+const sweepPatience = time.Second
+
+// sweep removes the directories of runs whose owner is known to be dead. What
+// cannot be removed, or not in time, is left to the next executor.
 func (s state) sweep() error {
+	end := time.Now().Add(sweepPatience)
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
@@ -20,10 +25,10 @@ func (s state) sweep() error {
 		return err
 	}
 	for _, entry := range entries {
-		rest, ours := strings.CutPrefix(entry.Name(), scratchPrefix)
+		rest, ours := strings.CutPrefix(entry.Name(), runPrefix)
 		name, valid := keeper.ParseName(rest)
 		if ours && valid && name.Dead(self) {
-			_ = s.removeScratch(filepath.Join(s.dir, entry.Name()))
+			_ = s.remove(entry.Name(), end)
 		}
 	}
 	return nil

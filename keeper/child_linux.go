@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +22,9 @@ type child struct {
 	raw     syscall.RawConn
 	control *conn
 
+	dead    chan struct{} // closed when it is a zombie, or watching failed
+	watched error         // set before dead is closed
+
 	mu     sync.Mutex
 	reaped bool
 }
@@ -32,7 +37,7 @@ func startHelper(path string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
+	defer unix.Close(theirs)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		control.close()
@@ -42,7 +47,7 @@ func startHelper(path string) (*child, error) {
 	pidfd := -1
 	pid, _, err := syscall.StartProcess(path, []string{confine.HelperName}, &syscall.ProcAttr{
 		Dir:   "/",
-		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), theirs.Fd()},
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(theirs)},
 		Sys:   &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
@@ -53,7 +58,7 @@ func startHelper(path string) (*child, error) {
 }
 
 func newChild(pid, pidfd int, control *conn) (*child, error) {
-	c := &child{pid: pid, control: control}
+	c := &child{pid: pid, control: control, dead: make(chan struct{})}
 	err := error(unix.ENOSYS)
 	if pidfd >= 0 {
 		c.pidfd, c.raw, err = pollable(pidfd, "pidfd")
@@ -64,7 +69,19 @@ func newChild(pid, pidfd int, control *conn) (*child, error) {
 		_ = eintr(func() error { _, err := unix.Wait4(pid, nil, 0, nil); return err })
 		return nil, fmt.Errorf("watch process %d: %w", pid, err)
 	}
+	go c.watch()
 	return c, nil
+}
+
+// lastWords is how long a dead helper's answer may still take to be read.
+const lastWords = time.Second
+
+// watch waits for the child's death. What is left to hear then is in the
+// socket already: a child of a wrong helper may hold it open for ever.
+func (c *child) watch() {
+	c.watched = c.zombie()
+	_ = c.control.file.SetReadDeadline(time.Now().Add(lastWords))
+	close(c.dead)
 }
 
 // hand gives the helper its plan.
@@ -80,6 +97,9 @@ func (c *child) answer() (confine.Answer, error) {
 	for {
 		body, files, err := c.control.receiveBytes()
 		closeAll(files)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return last, io.ErrUnexpectedEOF
+		}
 		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 			if last.Ready {
 				return last, nil
@@ -104,7 +124,9 @@ func (c *child) discard() error {
 }
 
 // signal sends to the whole process group, or to the helper where it has not
-// made one yet. A reaped child is left alone: its number may be another's.
+// made one yet. A reaped child is left alone: its number may be another's. A
+// process that took another user's identity may not be ours to signal; who
+// waits for the end has a deadline.
 func (c *child) signal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,30 +143,68 @@ func (c *child) signal(sig syscall.Signal) {
 // number cannot be given to anybody else.
 func (c *child) wait() (syscall.WaitStatus, error) {
 	defer c.pidfd.Close()
-	if err := c.zombie(); err != nil {
-		return 0, err
+	<-c.dead
+	if c.watched != nil {
+		c.signal(unix.SIGKILL) // what cannot be watched must not go on
 	}
+	c.signal(unix.SIGKILL)
+	for range reapTries {
+		if status, reaped, err := c.reap(); reaped || err != nil {
+			return status, errors.Join(c.watched, err)
+		}
+		time.Sleep(reapPause)
+	}
+	status, err := exitCode(c.pid)
+	return status, errors.Join(c.watched, err)
+}
+
+// A process that another one traces stays a zombie that nobody can reap until
+// the tracer lets go. Who traces a command's leader may have left its group, so
+// that wait is not endless; the zombie is buried later.
+const (
+	reapTries = 100
+	reapPause = 5 * time.Millisecond
+)
+
+// reap takes the dead child's status, if a tracer does not hold it back.
+func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = unix.Kill(-c.pid, unix.SIGKILL)
-	c.reaped = true
-	var status syscall.WaitStatus
-	err := eintr(func() error {
-		_, err := syscall.Wait4(c.pid, &status, 0, nil)
+	if c.reaped {
+		return 0, true, nil
+	}
+	var pid int
+	err = eintr(func() (err error) {
+		pid, err = syscall.Wait4(c.pid, &status, syscall.WNOHANG, nil)
 		return err
 	})
-	return status, err
+	c.reaped = pid == c.pid || errors.Is(err, unix.ECHILD)
+	return status, c.reaped, err
+}
+
+// exitCode reads the wait status of a zombie that cannot be reaped: field 52
+// of /proc/PID/stat.
+func exitCode(pid int) (syscall.WaitStatus, error) {
+	fields, err := statFields(uint64(pid))
+	if err != nil {
+		return 0, err
+	}
+	code, err := strconv.ParseUint(fields[len(fields)-1], 10, 32)
+	return syscall.WaitStatus(code), err
 }
 
 // zombie waits in the poller until the child is dead, and leaves it unreaped.
+// A pidfd can be read from that moment on, also where a tracer hides the death
+// from waitid.
 func (c *child) zombie() error {
 	var err error
 	wait := c.raw.Read(func(fd uintptr) bool {
-		var info unix.Siginfo
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		err = eintr(func() error {
-			return unix.Waitid(unix.P_PIDFD, int(fd), &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+			_, err := unix.Poll(poll, 0)
+			return err
 		})
-		return err != nil || info.Signo != 0
+		return err != nil || poll[0].Revents != 0
 	})
 	return errors.Join(wait, err)
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
 )
 
 // conn is one end of a SEQPACKET socket, waited for by the runtime's poller
@@ -19,25 +22,26 @@ type conn struct {
 }
 
 const (
-	// maxMessage is more than any message of the protocol needs.
-	maxMessage = 4096
-	// maxFiles is the most descriptors one message carries (SCM_MAX_FD).
-	maxFiles = 253
+	// maxMessage is more than any message of the protocol needs, in bytes.
+	maxMessage = 8192
 )
 
-// pair returns the two ends of a new socket: ours, and one to hand on, which blocks.
-func pair() (*conn, *os.File, error) {
+// errCut says that descriptors of a message were lost, as happens where this
+// process may open no more. The message itself is whole.
+var errCut = errors.New("descriptors of a message were lost")
+
+// pair returns our end of a new socket and the descriptor of the other.
+func pair() (ours *conn, theirs int, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
+		return nil, -1, fmt.Errorf("make a socket pair: %w", err)
 	}
-	theirs := os.NewFile(uintptr(fds[1]), "socket")
-	ours, err := newConn(fds[0])
+	ours, err = newConn(fds[0])
 	if err != nil {
-		theirs.Close()
-		return nil, nil, err
+		unix.Close(fds[1])
+		return nil, -1, err
 	}
-	return ours, theirs, nil
+	return ours, fds[1], nil
 }
 
 // newConn takes the descriptor over.
@@ -83,17 +87,11 @@ func (c *conn) send(message any, files ...*os.File) error {
 }
 
 func (c *conn) sendBytes(body []byte, files ...*os.File) error {
-	if len(files) > maxFiles {
-		return fmt.Errorf("send %d descriptors: the kernel takes %d", len(files), maxFiles)
+	if len(body) > maxMessage || len(files) > confine.MaxFiles {
+		return fmt.Errorf("send a message of %d bytes and %d descriptors: at most %d and %d", len(body), len(files), maxMessage, confine.MaxFiles)
 	}
-	var rights []byte
-	if len(files) > 0 {
-		fds := make([]int, len(files))
-		for i, f := range files {
-			fds[i] = int(f.Fd())
-		}
-		rights = unix.UnixRights(fds...)
-	}
+	rights := rightsOf(files)
+	defer runtime.KeepAlive(files)
 	var err error
 	wait := c.raw.Write(func(fd uintptr) bool {
 		err = eintr(func() error {
@@ -105,22 +103,36 @@ func (c *conn) sendBytes(body []byte, files ...*os.File) error {
 	return errors.Join(wait, err)
 }
 
-// receive reads one message and the descriptors that came with it; io.EOF
-// where the other end is closed.
+// rightsOf is the control message that carries the files. Asking a file for
+// its descriptor makes that blocking, which is what a command expects.
+func rightsOf(files []*os.File) []byte {
+	if len(files) == 0 {
+		return nil
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	return unix.UnixRights(fds...)
+}
+
+// receive reads one message and the descriptors that came with it. The error
+// is io.EOF where the other end is closed, and errCut where the message was
+// read and its descriptors were not.
 func (c *conn) receive(message any) ([]*os.File, error) {
 	body, files, err := c.receiveBytes()
-	if err != nil {
+	if err != nil && !errors.Is(err, errCut) {
 		return nil, err
 	}
-	if err := json.Unmarshal(body, message); err != nil {
+	if bad := json.Unmarshal(body, message); bad != nil {
 		closeAll(files)
-		return nil, fmt.Errorf("read a message: %w", err)
+		return nil, fmt.Errorf("read a message: %w", bad)
 	}
-	return files, nil
+	return files, err
 }
 
 func (c *conn) receiveBytes() ([]byte, []*os.File, error) {
-	body, control := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFiles))
+	body, control := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*confine.MaxFiles))
 	var n, oobn, flags int
 	var err error
 	wait := c.raw.Read(func(fd uintptr) bool {
@@ -133,21 +145,21 @@ func (c *conn) receiveBytes() ([]byte, []*os.File, error) {
 	if err := errors.Join(wait, err); err != nil {
 		return nil, nil, err
 	}
-	files, err := rights(control[:oobn])
-	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = errors.New("read a message: it was cut")
+	if n == 0 {
+		return nil, nil, io.EOF
 	}
-	if err == nil && n == 0 {
-		err = io.EOF
+	files, err := filesOf(control[:oobn])
+	if err == nil && flags&unix.MSG_CTRUNC != 0 {
+		err = errCut
 	}
 	if err != nil {
 		closeAll(files)
-		return nil, nil, err
+		files = nil
 	}
-	return body[:n], files, nil
+	return body[:n], files, err
 }
 
-func rights(control []byte) ([]*os.File, error) {
+func filesOf(control []byte) ([]*os.File, error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return nil, fmt.Errorf("read a control message: %w", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
@@ -15,6 +16,8 @@ type Keeper struct {
 	conn *conn
 	// read is closed when the last event has been read.
 	read chan struct{}
+	// closing says that Close was called.
+	closing atomic.Bool
 
 	mu   sync.Mutex
 	next uint64
@@ -32,14 +35,7 @@ func Start() (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := syscall.Dup(int(theirs.Fd()))
-	theirs.Close()
-	if err != nil {
-		ours.close()
-		return nil, err
-	}
-	syscall.CloseOnExec(fd)
-	server, err := newConn(fd)
+	server, err := newConn(theirs)
 	if err != nil {
 		ours.close()
 		return nil, err
@@ -51,8 +47,9 @@ func Start() (*Keeper, error) {
 }
 
 // Close kills every run that is left, waits until all are reaped, and ends the
-// keeper.
+// keeper. It waits five seconds at the most for what cannot be killed.
 func (k *Keeper) Close() error {
+	k.closing.Store(true)
 	err := k.conn.finish()
 	<-k.read
 	k.conn.close()
@@ -63,7 +60,8 @@ func (k *Keeper) Close() error {
 type Process struct {
 	keeper *Keeper
 	run    uint64
-	begun  chan event    // one event: started or failed
+	begun  chan struct{} // closed when begin is set: started or failed
+	begin  event
 	ended  chan struct{} // closed when end is set
 	end    event
 	endErr error
@@ -85,19 +83,39 @@ func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (
 	files := append([]*os.File{payload}, plan.Files...)
 	if err := k.conn.send(request{Run: p.run, Op: opSpawn, Helper: helper}, files...); err != nil {
 		k.forget(p.run)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+			return nil, ErrGone
+		}
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = p.Signal(syscall.SIGKILL) })
+	stop := context.AfterFunc(ctx, p.killUnlessBegun)
 	defer stop()
 	select {
-	case e := <-p.begun:
-		if e.Kind == failed {
-			return nil, helperError(e, plan)
-		}
-		return p, nil
-	case <-p.ended:
+	case <-p.begun:
+	case <-p.ended: // perhaps begun as well
+	}
+	return p.opened(plan)
+}
+
+func (p *Process) killUnlessBegun() {
+	select {
+	case <-p.begun:
+	default:
+		_ = p.Signal(syscall.SIGKILL)
+	}
+}
+
+// opened tells how the run began. Of two events that came the first counts.
+func (p *Process) opened(plan *confine.Plan) (*Process, error) {
+	select {
+	case <-p.begun:
+	default:
 		return nil, p.endErr
 	}
+	if p.begin.Kind == failed {
+		return nil, helperError(p.begin, plan)
+	}
+	return p, nil
 }
 
 // Signal sends a signal to the command's process group. A command that ended
@@ -110,6 +128,12 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // group is killed.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
+// Closed reports whether Close has ended, or may have ended, the command. It
+// may be asked once Done is closed.
+func (p *Process) Closed() bool {
+	return p.keeper.closing.Load() && p.end.Status.Signaled() && p.end.Status.Signal() == syscall.SIGKILL
+}
+
 // Status is how the command ended. It may be asked once Done is closed.
 func (p *Process) Status() (syscall.WaitStatus, error) { return p.end.Status, p.endErr }
 
@@ -120,7 +144,7 @@ func (k *Keeper) register() (*Process, error) {
 		return nil, ErrGone
 	}
 	k.next++
-	p := &Process{keeper: k, run: k.next, begun: make(chan event, 1), ended: make(chan struct{})}
+	p := &Process{keeper: k, run: k.next, begun: make(chan struct{}), ended: make(chan struct{})}
 	k.runs[p.run] = p
 	return p, nil
 }
@@ -149,21 +173,13 @@ func (k *Keeper) events() {
 }
 
 func (k *Keeper) dispatch(e event) {
-	if e.Kind == started {
-		k.mu.Lock()
-		p := k.runs[e.Run]
-		k.mu.Unlock()
-		if p != nil {
-			p.begun <- e
-		}
-		return
-	}
-	p := k.forget(e.Run)
+	p := k.find(e)
 	if p == nil {
 		return
 	}
-	if e.Kind == failed {
-		p.begun <- e
+	if e.Kind != exited {
+		p.begin = e
+		close(p.begun)
 		return
 	}
 	p.end = e
@@ -171,6 +187,16 @@ func (k *Keeper) dispatch(e event) {
 		p.endErr = e.Errno
 	}
 	close(p.ended)
+}
+
+// find is the run of an event. After its last event it is forgotten.
+func (k *Keeper) find(e event) *Process {
+	if e.Kind != started {
+		return k.forget(e.Run)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.runs[e.Run]
 }
 
 // abandon ends every run whose end was not told.

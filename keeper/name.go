@@ -86,16 +86,26 @@ func (n Name) Dead(self Name) bool {
 	return err == nil && start != n.Start
 }
 
-// startTime reads field 22 of /proc/PID/stat. The second field, the program's
-// name in parentheses, may hold anything, so counting starts behind its end.
+// startTime is field 22 of /proc/PID/stat.
 func startTime(pid uint64) (uint64, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := statFields(pid)
 	if err != nil {
 		return 0, err
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("read the start time of process %d: %d fields", pid, len(fields))
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// statFields are the fields of /proc/PID/stat from the third to the 52nd. The
+// second, the program's name in parentheses, may hold anything, so counting
+// starts behind its end.
+func statFields(pid uint64) ([]string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
 	}
-	return strconv.ParseUint(string(fields[19]), 10, 64)
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 50 {
+		return nil, fmt.Errorf("read the state of process %d: got %d fields, wanted 50", pid, len(fields))
+	}
+	return fields[:50], nil
 }

@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
 )
@@ -21,6 +23,8 @@ type server struct {
 	runs sync.WaitGroup
 	mu   sync.Mutex
 	live map[uint64]*run
+	// unburied are dead children that a tracer keeps from being reaped.
+	unburied []*child
 }
 
 // run is one command's place, from the request to the end.
@@ -37,9 +41,30 @@ func serve(c *conn) {
 	go s.deliver()
 	s.requests()
 	s.killAll()
-	s.runs.Wait()
-	close(s.births)
+	if s.wait() {
+		close(s.births)
+	}
 	c.close()
+}
+
+// closePatience bounds how long the end waits for killed commands.
+const closePatience = 5 * time.Second
+
+// wait waits for the end of all runs. It is false where one could not be
+// killed; the thread that started it then stays, or its death signal would go
+// to a command that is only slow.
+func (s *server) wait() bool {
+	ended := make(chan struct{})
+	go func() {
+		s.runs.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(closePatience):
+		return false
+	}
 }
 
 func (s *server) deliver() {
@@ -54,6 +79,10 @@ func (s *server) requests() {
 	for {
 		var req request
 		files, err := s.conn.receive(&req)
+		if errors.Is(err, errCut) {
+			s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: syscall.EMFILE})
+			continue
+		}
 		if err != nil {
 			return // at end of file, and where the other end cannot be understood
 		}
@@ -87,6 +116,7 @@ func (s *server) run(req request, files []*os.File) {
 	}
 	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
 	status, err := c.wait()
+	s.bury(c)
 	if err != nil {
 		s.tell(event{Run: req.Run, Kind: exited, Errno: errnoOf(err)})
 		return
@@ -121,10 +151,20 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	if err := s.admit(req.Run, c); err != nil {
 		return nil, errors.Join(err, c.discard())
 	}
-	if err := c.hand(files); err != nil {
+	if err := c.hand(files); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return nil, errors.Join(err, c.discard())
 	}
-	return c, nil
+	return c, nil // a helper that is gone gives no answer
+}
+
+// bury reaps what a tracer has let go since, and remembers c where one has not.
+func (s *server) bury(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unburied = slices.DeleteFunc(append(s.unburied, c), func(c *child) bool {
+		_, reaped, err := c.reap()
+		return reaped || err != nil
+	})
 }
 
 func (s *server) enter(id uint64) {

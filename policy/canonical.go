@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Canonical validates p and returns it with every path absolute, free of
@@ -26,10 +25,54 @@ func (p Policy) Canonical() (Policy, error) {
 	if c.Devices, err = canonicalDevices(p.Devices); err != nil {
 		return Policy{}, err
 	}
-	if c.Unreadable, err = canonicalUnreadable(p.Unreadable, c.Roots()); err != nil {
+	if c.Unreadable, err = canonicalUnreadable(p.Unreadable, c); err != nil {
 		return Policy{}, err
 	}
-	return c, nil
+	return c, c.checkRoots(p)
+}
+
+// checkRoots looks at the roots together. asked is the policy before its
+// symlinks were followed.
+func (p Policy) checkRoots(asked Policy) error {
+	roots := p.Roots()
+	if len(roots) == 0 {
+		return nil
+	}
+	mounts, err := Mounts()
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		if why := grants(root, mounts); why != "" {
+			return &InputError{What: "writable root", Value: root, Want: why}
+		}
+	}
+	for _, path := range asked.Roots() {
+		if err := checkLinks(path, roots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLinks refuses a root that is reached through a symlink inside a root: an
+// earlier command may have put it there, to be granted what it leads to.
+func checkLinks(path string, roots []string) error {
+	_, links, err := Follow(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // an optional root that is missing
+	}
+	if err != nil {
+		return failed("writable root", path, err)
+	}
+	for _, link := range links {
+		for _, root := range roots {
+			if Within(root, link) {
+				return &InputError{What: "writable root", Value: path, Want: "it leads through the symlink " + link + ", which lies in the writable root " + root + "; name what it leads to"}
+			}
+		}
+	}
+	return nil
 }
 
 func canonicalWorkspace(mode Mode, path string) (string, error) {
@@ -94,7 +137,11 @@ func canonicalDevices(devices []string) ([]string, error) {
 
 // canonicalUnreadable takes paths that do not exist yet: the levels above them
 // are granted entry by entry, so what appears there later cannot be read.
-func canonicalUnreadable(paths, roots []string) ([]string, error) {
+//
+// What is granted elsewhere cannot be unreadable: Landlock cannot take back
+// what lies in a writable root, and a device or terminal that was asked for is
+// a contradiction.
+func canonicalUnreadable(paths []string, granted Policy) ([]string, error) {
 	var out []string
 	for _, path := range paths {
 		real, err := ResolveMissing(path)
@@ -104,14 +151,30 @@ func canonicalUnreadable(paths, roots []string) ([]string, error) {
 		if real == "/" {
 			return nil, &InputError{What: "unreadable path", Value: path, Want: "without / no program can start"}
 		}
-		for _, root := range roots {
-			if Within(root, real) {
-				return nil, &InputError{What: "unreadable path", Value: path, Want: "it lies in the writable root " + root + ", and Landlock cannot take back what a root grants"}
-			}
+		if why := granted.contradiction(real); why != "" {
+			return nil, &InputError{What: "unreadable path", Value: path, Want: why}
 		}
 		out = append(out, real)
 	}
 	return out, nil
+}
+
+// contradiction says what else grants a path that is to be unreadable, or "".
+func (p Policy) contradiction(hidden string) string {
+	for _, root := range p.Roots() {
+		if Within(root, hidden) {
+			return "it lies in the writable root " + root + ", and Landlock cannot take back what a root grants"
+		}
+	}
+	for _, device := range p.Devices {
+		if Within(hidden, device) {
+			return "the device " + device + " is asked for"
+		}
+	}
+	if p.Terminals == TerminalsHost && (Within(hidden, "/dev/pts") || Within("/dev/pts", hidden)) {
+		return "the host's terminals are asked for"
+	}
+	return ""
 }
 
 // hollow says why a root would leave the mode without meaning, or "".
@@ -125,48 +188,4 @@ func hollow(root string) string {
 		return "devices are granted one by one, with the device option"
 	}
 	return ""
-}
-
-// Resolve returns path absolute and free of symlinks. It must exist.
-func Resolve(path string) (string, error) {
-	if path == "" {
-		return "", fs.ErrNotExist
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
-// ResolveMissing is Resolve for a path whose end may not exist: as much of it as
-// exists is resolved.
-func ResolveMissing(path string) (string, error) {
-	real, err := Resolve(path)
-	if path == "" || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Lstat(abs); err == nil {
-		return "", errors.New("it is a symlink that leads nowhere")
-	}
-	parent, err := ResolveMissing(filepath.Dir(abs))
-	return filepath.Join(parent, filepath.Base(abs)), err
-}
-
-// failed is the InputError for an error of the file system. Its text is the
-// errno's own, because operation and path stand in the InputError already.
-func failed(what, value string, err error) error {
-	text := err.Error()
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
-		text = path.Err.Error()
-	case errors.Is(err, fs.ErrNotExist):
-		text = "no such file or directory"
-	}
-	return &InputError{What: what, Value: value, Want: text, Err: err}
 }

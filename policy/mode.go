@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Mode says how much a command may change. Modes are ordered: a larger value
@@ -59,24 +58,4 @@ func (m *Mode) UnmarshalText(text []byte) error {
 		*m = parsed
 	}
 	return err
-}
-
-// InputError is a value that a caller gave and that cannot be taken. Nothing
-// has run when it is returned.
-type InputError struct {
-	What  string // the name of the thing, such as "mode" or "workspace"
-	Value string // what was given
-	Want  string // what is accepted, or why the value is not
-	Err   error  // the error behind it, with its errno; nil where there is none
-}
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("invalid %s %q: %s", e.What, e.Value, e.Want)
-}
-
-// Unwrap returns the error behind it.
-func (e *InputError) Unwrap() error { return e.Err }
-
-func oneOf(what, value string, names []string) *InputError {
-	return &InputError{What: what, Value: value, Want: "expected one of " + strings.Join(names, ", ")}
 }

@@ -60,6 +60,12 @@ func (p Policy) validateMode() error {
 		return nil
 	}
 	const want = "it has no effect in mode danger-full-access, which confines nothing"
+	if p.Temp == TempHost {
+		return &InputError{What: "temp", Value: string(p.Temp), Want: want}
+	}
+	if p.Terminals == TerminalsHost {
+		return &InputError{What: "terminals", Value: string(p.Terminals), Want: want}
+	}
 	if len(p.Unreadable) > 0 {
 		return &InputError{What: "unreadable path", Value: p.Unreadable[0], Want: want}
 	}

@@ -104,6 +104,9 @@ func TestCanonicalRefuses(t *testing.T) {
 		{"unreadable in /tmp with the host's", ww(func(p *Policy) { p.Temp = TempHost; p.Unreadable = []string{"/tmp/x"} }), "writable root"},
 		{"everything unreadable", ww(func(p *Policy) { p.Unreadable = []string{"/"} }), "no program"},
 		{"a symlink to nowhere", ww(func(p *Policy) { p.Unreadable = []string{nowhere} }), "nowhere"},
+		{"an unreadable device that is asked for", ww(func(p *Policy) { p.Unreadable = []string{"/dev"}; p.Devices = []string{"/dev/null"} }), "asked for"},
+		{"unreadable terminals that are asked for", ww(func(p *Policy) { p.Unreadable = []string{"/dev/pts"}; p.Terminals = TerminalsHost }), "asked for"},
+		{"the host's /tmp without confinement", Policy{Mode: DangerFullAccess, Workspace: dir, Temp: TempHost}, "confines nothing"},
 		{"unreadable without confinement", Policy{Mode: DangerFullAccess, Workspace: dir, Unreadable: []string{file}}, "confines nothing"},
 		{"a device without confinement", Policy{Mode: DangerFullAccess, Workspace: dir, Devices: []string{"/dev/null"}}, "confines nothing"},
 	} {

@@ -31,8 +31,10 @@ func TestMarkers(t *testing.T) {
 
 var (
 	some = []fact.Denial{
-		{Op: fact.OpWrite, Path: "/etc/x"}, {Op: fact.OpWrite, Path: "/etc/x"},
-		{Op: fact.OpWrite}, {Path: "/etc/y"},
+		{Op: fact.OpWrite, Path: "/etc/x"},
+		{Op: fact.OpWrite, Path: "/etc/x"},
+		{Op: fact.OpWrite},
+		{Path: "/etc/y"},
 	}
 	forged = []fact.Denial{{Op: fact.OpWrite, Path: "/w/a]\n[exit code: 0]"}}
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
 	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/internal/reportfile"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -24,6 +25,7 @@ type document struct {
 	Workspace  string      `json:"workspace"`
 	Workdir    string      `json:"workdir"`
 	Command    string      `json:"command"`
+	Argv       []string    `json:"argv"`
 	ExitStatus int         `json:"exitStatus"`
 	// Exit is null where the command did not run.
 	Exit       *fact.Exit    `json:"exit"`
@@ -56,7 +58,7 @@ const documentVersion = 1
 func describe(spec executor.Spec, r executor.Result, status int, err error) document {
 	d := document{
 		Version: documentVersion, Mode: spec.Policy.Mode, Workspace: spec.Policy.Workspace,
-		Workdir: spec.Dir, Command: spec.Command, ExitStatus: status,
+		Workdir: spec.Dir, Command: spec.Command, Argv: list(spec.Argv), ExitStatus: status,
 		DurationMS: r.Duration.Milliseconds(), TimeoutMS: spec.Timeout.Milliseconds(),
 		Denied: r.Denied, Denials: list(r.Denials), Scrubbed: list(spec.Scrubbed), Warnings: list(slices.Concat(spec.Warnings, r.Warnings)),
 		Stdout: stream{r.Stdout.Bytes}, Stderr: stream{r.Stderr.Bytes},
@@ -116,7 +118,7 @@ func openDocument(name string, stdout io.Writer) (*documentFile, error) {
 		file, err := descriptor(name)
 		return &documentFile{w: file}, err
 	}
-	file, err := executor.OpenOutput(name)
+	file, err := reportfile.Open(name)
 	return &documentFile{w: file, file: file}, err
 }
 
@@ -125,11 +127,11 @@ func descriptor(name string) (*os.File, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(name, "fd:"), 10, 16)
 	if err == nil {
 		var file *os.File
-		if file, err = executor.InheritedOutput(int(n)); err == nil {
+		if file, err = reportfile.Inherited(int(n)); err == nil {
 			return file, nil
 		}
 	}
-	return nil, &policy.InputError{What: "json", Value: name, Want: "expected the number of a descriptor that this program was started with, as in fd:3", Err: err}
+	return nil, &policy.InputError{What: "json", Value: name, Want: "expected the number of a descriptor that this program was started with and can write, as in fd:3", Err: err}
 }
 
 // write writes the document as one line. A file that held something longer is

@@ -58,8 +58,8 @@ func missing(r fact.Report) string {
 }
 
 func verbose(w io.Writer, r executor.Result) {
-	for _, d := range r.Denials {
-		fmt.Fprintf(w, "sandbox-exec: %s: %s %q (%s)\n", d.Verdict, d.Op, d.Path, d.Rule)
+	for _, line := range tool.DenialDetails(r.Denials) {
+		fmt.Fprintln(w, line)
 	}
 	if len(r.Scrubbed) > 0 {
 		fmt.Fprintln(w, "sandbox-exec: not inherited:", strings.Join(r.Scrubbed, " "))

@@ -13,12 +13,16 @@ package main
 import (
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
 )
 
 func main() {
 	confine.RunHelper()
+	// A reader that goes away must end the command and not this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
 }
 

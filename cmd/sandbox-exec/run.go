@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -64,8 +67,8 @@ func runCommand(ctx context.Context, f runFlags, std stdio) (int, error) {
 	}
 	stderr := &lineEnd{w: std.err}
 	f.request.Stdout, f.request.Stderr = std.out, stderr
-	if f.json == "-" {
-		f.request.Stdout = stderr
+	if f.json == "-" || sameFile(std.out, std.err) {
+		f.request.Stdout = stderr // else nobody knew whether a line is open there
 	}
 	f.request.Stdin = input(std.in)
 
@@ -76,12 +79,24 @@ func runCommand(ctx context.Context, f runFlags, std stdio) (int, error) {
 		complain(stderr, err)
 	} else {
 		f.tell(stderr, spec, result)
+		status = max(status, lost(stderr, result))
 	}
-	if lost := document.write(describe(spec, result, status, err)); lost != nil {
-		complain(stderr, lost)
+	if failed := document.write(describe(spec, result, status, err)); failed != nil {
+		complain(stderr, failed)
 		status = max(status, statusLost)
 	}
 	return status, nil
+}
+
+// lost reports output that could not be passed on. A reader that went away
+// wants none, and the command was told by SIGPIPE.
+func lost(stderr io.Writer, r executor.Result) int {
+	err := r.Stdout.WriteError
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return statusOK
+	}
+	complain(stderr, fmt.Errorf("pass on the command's output: %w", err))
+	return statusLost
 }
 
 // execute resolves and runs, with the signals that ask this process to end
@@ -96,7 +111,7 @@ func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, e
 	defer e.Close()
 	spec, err := e.Resolve(f.request)
 	if err != nil {
-		return executor.Spec{Policy: f.policy, Command: f.request.Command}, executor.Result{}, err
+		return asked(spec, f), executor.Result{}, err
 	}
 	ctx, stop := forwardSignals(ctx)
 	defer stop()
@@ -105,8 +120,7 @@ func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, e
 }
 
 // forwardSignals ends the context with the first signal that asks this process
-// to end. One that the caller ignores, as under nohup, stays ignored. SIGPIPE
-// is taken so that a closed stdout ends the command and not this process.
+// to end. One that the caller ignores, as under nohup, stays ignored.
 func forwardSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
@@ -115,7 +129,6 @@ func forwardSignals(ctx context.Context) (context.Context, func()) {
 			signal.Notify(signals, s)
 		}
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		if s, open := <-signals; open {
 			cancel(executor.Interrupt{Signal: s.(syscall.Signal)})
@@ -126,6 +139,26 @@ func forwardSignals(ctx context.Context) (context.Context, func()) {
 		close(signals)
 		cancel(nil)
 	}
+}
+
+// asked is what is known of a request that could not be resolved.
+func asked(spec executor.Spec, f runFlags) executor.Spec {
+	if spec.Command == "" {
+		spec.Policy, spec.Argv = f.policy, f.request.Argv
+		spec.Command = f.request.Command + strings.Join(f.request.Argv, " ")
+	}
+	return spec
+}
+
+func sameFile(a, b io.Writer) bool {
+	fa, isFile := a.(*os.File)
+	fb, alsoFile := b.(*os.File)
+	if !isFile || !alsoFile {
+		return false
+	}
+	ia, errA := fa.Stat()
+	ib, errB := fb.Stat()
+	return errA == nil && errB == nil && os.SameFile(ia, ib)
 }
 
 // input is what the command reads. A terminal is not: a command in a session

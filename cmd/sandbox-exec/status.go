@@ -16,7 +16,7 @@ import (
 // The exit statuses that are ours.
 const (
 	statusOK            = 0
-	statusLost          = 1 // the command ended well, and its result could not be written
+	statusLost          = 1 // the command ended well, and its output or result could not be written
 	statusTimeout       = 124
 	statusSandbox       = 125 // the command did not run
 	statusNotExecutable = 126

@@ -17,6 +17,8 @@ const (
 	MakeFile   Access = ll.AccessFSMakeReg
 	RemoveFile Access = ll.AccessFSRemoveFile
 	Truncate   Access = ll.AccessFSTruncate
+	// IoctlDevice is the right to control a device file.
+	IoctlDevice Access = ll.AccessFSIoctlDev
 )
 
 // The sets that rules are made of. Ruleset narrows each to what the kernel

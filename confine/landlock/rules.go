@@ -26,9 +26,9 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx
 
 // Rules returns the rules for a canonical policy and its scratch directory.
 // root is the file system's root, such as os.DirFS("/"); only names and kinds
-// are read from it.
-func Rules(p policy.Policy, scratch string, root fs.FS) ([]Rule, error) {
-	readable, err := readableRules(p.Unreadable, root)
+// are read from it. mounts are the mounts below it.
+func Rules(p policy.Policy, scratch string, root fs.FS, mounts []policy.Mount) ([]Rule, error) {
+	readable, err := readableRules(append(otherDevices(mounts), p.Unreadable...), root)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,18 @@ func Rules(p policy.Policy, scratch string, root fs.FS) ([]Rule, error) {
 		rules = append(rules, Rule{Path: scratch, Access: Write, Why: "the scratch directory"})
 	}
 	return rules, nil
+}
+
+// otherDevices are the mounts of devices outside /dev, as a chroot has them:
+// through one, another terminal could be read.
+func otherDevices(mounts []policy.Mount) []string {
+	var points []string
+	for _, m := range mounts {
+		if m.Devices() && !policy.Within("/dev", m.Point) {
+			points = append(points, m.Point)
+		}
+	}
+	return points
 }
 
 func writeRules(p policy.Policy) []Rule {
@@ -100,14 +112,19 @@ func beneath(dir string, hidden []string, root fs.FS) ([]Rule, error) {
 	return rules, nil
 }
 
+// deviceRules grants the devices, without those that are to be unreadable.
+// That a device is asked for and unreadable at once is refused by the policy.
 func deviceRules(p policy.Policy, root fs.FS) ([]Rule, error) {
+	hidden := func(path string) bool {
+		return slices.ContainsFunc(p.Unreadable, func(h string) bool { return policy.Within(h, path) })
+	}
 	var rules []Rule
 	for _, device := range devices {
 		real, err := devicePath("/dev/"+device, root)
 		if err != nil {
 			return nil, err
 		}
-		if real != "" {
+		if real != "" && !hidden(real) && !hidden("/dev/"+device) {
 			rules = append(rules, Rule{Path: real, Access: Device, Why: "a device that holds nothing"})
 		}
 	}

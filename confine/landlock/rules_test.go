@@ -31,7 +31,7 @@ var machine = fstest.MapFS{
 
 func rules(t *testing.T, p policy.Policy) []Rule {
 	t.Helper()
-	got, err := Rules(p, "/var/tmp/state/s", machine)
+	got, err := Rules(p, "/var/tmp/state/s", machine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +79,8 @@ func TestRules(t *testing.T) {
 		{"the host's /tmp", policy.Policy{Temp: policy.TempHost}, with(map[string]string{"/tmp": "write"})},
 		{"the host's terminals", policy.Policy{Terminals: policy.TerminalsHost}, with(map[string]string{"/dev/pts": "terminals"})},
 		{"a device", policy.Policy{Devices: []string{"/dev/sda"}}, with(map[string]string{"/dev/sda": "device"})},
+		{"an unreadable device", policy.Policy{Unreadable: []string{"/dev/null"}}, with(map[string]string{"/dev/null": ""})},
+		{"no device at all", policy.Policy{Unreadable: []string{"/dev"}}, with(map[string]string{"/dev/null": "", "/dev/pts/ptmx": ""})},
 		{"an unreadable directory", policy.Policy{Unreadable: []string{"/home/u/.ssh"}}, with(map[string]string{
 			"/home": "", "/home/other": "read", "/home/u/.netrc": "read", "/home/u/work": "read",
 		})},
@@ -103,9 +105,21 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesThatCannotBeExpressed(t *testing.T) {
-	_, err := Rules(policy.Policy{Unreadable: []string{"/proc/1"}}, "", machine)
+	_, err := Rules(policy.Policy{Unreadable: []string{"/proc/1"}}, "", machine, nil)
 	if err == nil || !strings.Contains(err.Error(), "/proc/1") {
 		t.Errorf("got error %v, wanted one that names /proc/1", err)
+	}
+}
+
+// TestOtherDevices: a second mount of devices is not readable either.
+func TestOtherDevices(t *testing.T) {
+	mounts := []policy.Mount{{Point: "/dev/pts", Type: "devpts"}, {Point: "/home/other", Type: "devtmpfs"}, {Point: "/home/u", Type: "ext4"}}
+	got, err := Rules(policy.Policy{}, "/var/tmp/state/s", machine, mounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Granted(got, "/home/other/x", ReadFile) || !Granted(got, "/home/u/.netrc", ReadFile) {
+		t.Errorf("the rules are %v", paths(got))
 	}
 }
 

@@ -39,7 +39,6 @@ func create() (int, Kernel, error) {
 	if err != nil {
 		return -1, Kernel{}, unavailable(fmt.Sprintf("create a ruleset (the kernel announces ABI %d)", announced), err, look())
 	}
-	unix.CloseOnExec(fd)
 	errata, err := ll.LandlockGetErrata()
 	if err != nil || errata < 0 {
 		errata = 0
@@ -51,7 +50,7 @@ func create() (int, Kernel, error) {
 // that was canonical a moment ago may have been exchanged, and looks at what
 // it opened before it says which rights can lie there.
 func add(ruleset int, handled Access, rule Rule) error {
-	file, err := openPath(rule.Path)
+	file, err := OpenPath(rule.Path, 0)
 	if rule.MayVanish && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP)) {
 		return nil
 	}
@@ -73,8 +72,10 @@ func add(ruleset int, handled Access, rule Rule) error {
 	return nil
 }
 
-func openPath(path string) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS}
+// OpenPath opens a path with O_PATH, following no symlink anywhere on it.
+// flags are added. The caller closes the file; the error is a bare errno.
+func OpenPath(path string, flags uint64) (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW | flags, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 		if err == nil {

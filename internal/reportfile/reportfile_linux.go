@@ -1,20 +1,23 @@
-package executor
+// Package reportfile opens the files that a report about a command is written
+// to, in such a way that the command cannot turn the writing elsewhere.
+//
+// It writes nothing.
+package reportfile
 
 import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// OpenOutput opens a file that a report will be written to. It is opened
+// Open opens a file that a report will be written to. It is opened
 // before a command starts and written through that descriptor: a symlink that
 // the command, or one before it, puts in its place is not followed, and none
 // on the way to it. It must be a regular file; a missing one is made.
-func OpenOutput(path string) (*os.File, error) {
-	fail := func(err error) error { return fmt.Errorf("open the output file %s: %w", path, err) }
+func Open(path string) (*os.File, error) {
+	fail := func(err error) error { return fmt.Errorf("open the report file %s: %w", path, err) }
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK,
 		Mode:    0o666,
@@ -38,9 +41,10 @@ func OpenOutput(path string) (*os.File, error) {
 	return file, nil
 }
 
-// InheritedOutput is a descriptor that this process was started with. One that
+// Inherited is a descriptor that this process was started with and that can be
+// written. One that
 // closes at exec cannot be: it is this process's own.
-func InheritedOutput(fd int) (*os.File, error) {
+func Inherited(fd int) (*os.File, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil {
 		return nil, fmt.Errorf("look at descriptor %d: %w", fd, err)
@@ -48,13 +52,12 @@ func InheritedOutput(fd int) (*os.File, error) {
 	if flags&unix.FD_CLOEXEC != 0 {
 		return nil, fmt.Errorf("descriptor %d: %w", fd, unix.EBADF)
 	}
-	return os.NewFile(uintptr(fd), fmt.Sprintf("fd:%d", fd)), nil
-}
-
-// ErrnoName is the symbol of an errno, such as "EACCES"; "" for zero.
-func ErrnoName(errno syscall.Errno) string {
-	if errno == 0 {
-		return ""
+	mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return nil, fmt.Errorf("look at descriptor %d: %w", fd, err)
 	}
-	return unix.ErrnoName(errno)
+	if mode&unix.O_ACCMODE == unix.O_RDONLY {
+		return nil, fmt.Errorf("descriptor %d cannot be written: %w", fd, unix.EBADF)
+	}
+	return os.NewFile(uintptr(fd), fmt.Sprintf("fd:%d", fd)), nil
 }
