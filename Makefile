@@ -28,9 +28,11 @@ check: vet staticcheck fmt-check static
 vet:
 	CGO_ENABLED=0 GOARCH=amd64 go vet $(PKGS)
 	CGO_ENABLED=0 GOARCH=arm64 go vet $(PKGS)
+	CGO_ENABLED=1 go vet -C confine/seccomp/compile ./...
 
 staticcheck:
 	CGO_ENABLED=0 $(STATICCHECK) $(PKGS)
+	cd confine/seccomp/compile && CGO_ENABLED=1 $(STATICCHECK) ./...
 
 fmt:
 	$(GOFUMPT) -w .

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 )
 
@@ -19,6 +20,8 @@ type Plan struct {
 	Files []*os.File
 	// Rules are the Landlock rules that were laid; none where nothing is confined.
 	Rules []landlock.Rule
+	// Filter is the system call filter; seccomp.None where nothing is confined.
+	Filter seccomp.Variant
 	// Report says what holds once the helper has answered "ready".
 	Report fact.Report
 
@@ -77,6 +80,7 @@ type Arg struct {
 	value uint64
 	data  []byte
 	list  []string
+	inner []byte // what the last eight bytes of data point to
 }
 
 // Int is a number. Negative ones are sign-extended, as the kernel takes them.
@@ -100,6 +104,11 @@ func List(list []string) Arg {
 	return Arg{kind: argData, list: list}
 }
 
+// Pointing is the address of a structure that ends in a pointer to inner.
+func Pointing(head, inner []byte) Arg {
+	return Arg{kind: argData, data: append(head, make([]byte, 8)...), inner: inner}
+}
+
 // String shows an argument as explain prints it.
 func (a Arg) String() string {
 	switch {
@@ -107,6 +116,8 @@ func (a Arg) String() string {
 		return fmt.Sprintf("slot %d", a.value)
 	case a.list != nil:
 		return fmt.Sprintf("%d strings", len(a.list))
+	case a.inner != nil:
+		return fmt.Sprintf("%d bytes", len(a.inner))
 	case a.kind == argData:
 		return printable(a.data)
 	}

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
+	"github.com/sandbox-exec/sandbox-exec/internal/nofollow"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -21,7 +23,7 @@ func Prepare(job Job) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{}
-	if err := p.open(job, &s.slots); err != nil {
+	if err := p.open(job, &s); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -29,8 +31,15 @@ func Prepare(job Job) (*Plan, error) {
 	return p, nil
 }
 
+// choose finds the filter's program for what the ruleset does not handle.
+func (p *Plan) choose(job Job, kernel landlock.Kernel) ([]byte, error) {
+	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI, Root: os.Geteuid() == 0})
+	return seccomp.Program(p.Filter)
+}
+
 // open fills the slots, and with the ruleset the rules and the report.
-func (p *Plan) open(job Job, s *slots) error {
+func (p *Plan) open(job Job, in *setup) error {
+	s := &in.slots
 	s.stdin, s.stdout, s.stderr = p.slot(job.Stdin), p.slot(job.Stdout), p.slot(job.Stderr)
 	dir, err := openDirectory(job.Dir)
 	if err != nil {
@@ -46,14 +55,17 @@ func (p *Plan) open(job Job, s *slots) error {
 		if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/"), mounts); err != nil {
 			return err
 		}
-		ruleset, k, err := landlock.Ruleset(p.Rules)
+		ruleset, k, err := landlock.Ruleset(p.Rules, job.Policy.Network)
 		if err != nil {
 			return err
 		}
 		s.ruleset, kernel = p.own(ruleset), k
+		if in.filter, err = p.choose(job, k); err != nil {
+			return err
+		}
 	}
 	s.scratchpad = Slot(len(p.Files) + 1)
-	p.Report = report(job.Policy, kernel)
+	p.Report = report(job, kernel)
 	return nil
 }
 
@@ -69,7 +81,7 @@ func (p *Plan) own(f *os.File) Slot {
 
 // openDirectory follows no symlink: the path was canonical when it was looked at.
 func openDirectory(path string) (*os.File, error) {
-	dir, err := landlock.OpenPath(path, unix.O_DIRECTORY)
+	dir, err := nofollow.Open(path, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory %s: %w", path, err)
 	}
@@ -91,11 +103,9 @@ func look() (setup, error) {
 		return s, fmt.Errorf("read the umask of this thread: %w", err)
 	}
 	s.umask = int(umask)
-	var core unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &s.core); err != nil {
 		return s, fmt.Errorf("read the core limit: %w", err)
 	}
-	s.coreHard = core.Max
 	s.oomScore, err = readNumber("/proc/self/oom_score_adj")
 	return s, err
 }

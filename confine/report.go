@@ -10,15 +10,16 @@ import (
 )
 
 // report says what a plan holds. A row is enforced only if every part of its
-// promise is: signals that Landlock stops do not make up for priorities that
-// nothing stops.
-func report(p policy.Policy, kernel landlock.Kernel) fact.Report {
+// promise is.
+func report(job Job, kernel landlock.Kernel) fact.Report {
+	p := job.Policy
 	r := fact.Report{Mode: p.Mode}
 	if p.Mode.Confines() {
 		r.Landlock = kernel.String()
 	}
+	h := holder{job: job, policy: p, abi: kernel.ABI}
 	for _, promise := range policy.Promises() {
-		status, detail := hold(promise, p, kernel)
+		status, detail := h.hold(promise)
 		r.Rows = append(r.Rows, fact.Row{Promise: promise, Status: status, Detail: detail})
 	}
 	if p.Mode.Confines() {
@@ -34,66 +35,125 @@ func sum(r fact.Report) fact.Enforcement {
 	return fact.Full
 }
 
-// hold is the promise table as far as it is held.
-func hold(promise policy.Promise, p policy.Policy, k landlock.Kernel) (fact.Status, string) {
-	switch promise {
-	case policy.Tree:
-		return fact.NotEnforced, "the process group is killed; a process that leaves the group survives, and when the caller itself is killed only the shell dies"
-	case policy.Limits:
-		return fact.NotEnforced, "no control group; not even a process limit is set"
-	}
-	if !p.Mode.Confines() {
-		return fact.NotAsked, ""
-	}
-	by := fmt.Sprintf("Landlock ABI %d", k.ABI)
-	switch promise {
-	case policy.Files:
-		return fact.Enforced, by
-	case policy.Isolation:
-		return isolation(by, p, k)
-	case policy.Truncate:
-		return truncate(by, k)
-	}
-	return fact.NotEnforced, missing[promise]
+// holder answers for each promise of one run.
+type holder struct {
+	job    Job
+	policy policy.Policy
+	abi    int
 }
 
-func truncate(by string, k landlock.Kernel) (fact.Status, string) {
-	if landlock.HandledFS(k.ABI).Has(landlock.Truncate) {
-		return fact.Enforced, by
+// hold is the promise table.
+func (h holder) hold(promise policy.Promise) (fact.Status, string) {
+	switch promise {
+	case policy.PromiseTree:
+		return h.tree()
+	case policy.PromiseLimits:
+		return fact.NotAsked, ""
 	}
-	return fact.NotEnforced, by + " does not govern it; 3 or newer does"
+	if !h.policy.Mode.Confines() {
+		return fact.NotAsked, ""
+	}
+	row := map[policy.Promise]func() (fact.Status, string){
+		policy.PromiseFiles:         h.byLandlock,
+		policy.PromiseTruncate:      h.truncate,
+		policy.PromiseIoctl:         h.byFilter,
+		policy.PromiseMetadata:      h.metadata,
+		policy.PromiseSetID:         h.setID,
+		policy.PromiseProcesses:     h.processes,
+		policy.PromiseSignals:       h.signals,
+		policy.PromiseUnixSockets:   h.unixSockets,
+		policy.PromiseUnixDatagrams: h.byFilter,
+		policy.PromiseNetwork:       h.network,
+		policy.PromiseKernel:        h.kernel,
+		policy.PromiseIsolation:     h.isolation,
+	}[promise]
+	return row()
 }
+
+func (h holder) landlock() string { return fmt.Sprintf("Landlock ABI %d", h.abi) }
+
+func (h holder) byLandlock() (fact.Status, string) { return fact.Enforced, h.landlock() }
+
+func (h holder) byFilter() (fact.Status, string) { return fact.Enforced, "filter" }
+
+func (h holder) handles(right landlock.Access) bool { return landlock.HandledFS(h.abi).Has(right) }
+
+func (h holder) truncate() (fact.Status, string) {
+	if h.handles(landlock.Truncate) {
+		return h.byLandlock()
+	}
+	return fact.Closed, "filter: truncate(2) and openat2(2) are refused everywhere"
+}
+
+func (h holder) metadata() (fact.Status, string) {
+	if h.policy.Mode == policy.ReadOnly {
+		return fact.Closed, "filter: mode, owner, times and attributes cannot be changed, in the scratch directory either"
+	}
+	return fact.NotEnforced, "Landlock does not govern mode, owner, times and attributes, and the filter cannot tell paths apart"
+}
+
+func (h holder) setID() (fact.Status, string) {
+	if h.policy.Mode == policy.ReadOnly {
+		return fact.Enforced, "filter, no_new_privs"
+	}
+	return fact.NotEnforced, "no program gains privileges and no file is made with a set-id bit, but chmod can put one on"
+}
+
+func (h holder) processes() (fact.Status, string) {
+	if h.policy.IPC == policy.IPCHost {
+		return fact.Enforced, h.landlock() + ", filter; opened, as asked: the host's System V IPC and message queues"
+	}
+	return fact.Enforced, h.landlock() + ", filter"
+}
+
+func (h holder) signals() (fact.Status, string) {
+	const rest = "priorities, limits and affinity of other processes, own children among them, cannot be changed"
+	if h.abi >= 6 {
+		return fact.Closed, "signals: " + h.landlock() + "; filter: " + rest
+	}
+	return fact.Closed, "filter: a command signals only its own process group, by number 0; " + rest
+}
+
+func (h holder) unixSockets() (fact.Status, string) {
+	if h.policy.Network == policy.NetworkAllow {
+		return fact.NotEnforced, "with the network allowed, connect(2) is open, and the filter cannot tell where it leads"
+	}
+	return fact.Closed, "filter: connect(2) is refused, to the command's own servers as well"
+}
+
+func (h holder) network() (fact.Status, string) {
+	if h.policy.Network == policy.NetworkAllow {
+		return fact.NotAsked, ""
+	}
+	if h.abi >= 4 {
+		return fact.Enforced, "filter, " + h.landlock()
+	}
+	return h.byFilter()
+}
+
+func (h holder) kernel() (fact.Status, string) { return fact.Enforced, "filter" }
 
 // isolation depends on device ioctls: a file opened for neither reading nor
 // writing needs no right, and below ABI 5 a terminal can be controlled through it.
-func isolation(by string, p policy.Policy, k landlock.Kernel) (fact.Status, string) {
-	if !landlock.HandledFS(k.ABI).Has(landlock.IoctlDevice) {
-		return fact.NotEnforced, by + " does not govern ioctls on terminals; 5 or newer does"
+func (h holder) isolation() (fact.Status, string) {
+	if !h.handles(landlock.IoctlDevice) {
+		return fact.NotEnforced, h.landlock() + " does not govern ioctls on terminals; 5 or newer does"
 	}
-	return fact.Enforced, "helper, " + by + isolationNote(p)
+	var opened []string
+	if h.policy.Terminals == policy.TerminalsHost {
+		opened = append(opened, "the host's terminals")
+	}
+	opened = append(opened, h.policy.Devices...)
+	detail := "helper, filter, " + h.landlock()
+	if len(opened) > 0 {
+		detail += "; opened, as asked: " + strings.Join(opened, " ")
+	}
+	return fact.Enforced, detail
 }
 
-// isolationNote names what the caller opened.
-func isolationNote(p policy.Policy) string {
-	note := ""
-	if p.Terminals == policy.TerminalsHost {
-		note += "; opened, as asked: the host's terminals"
+func (h holder) tree() (fact.Status, string) {
+	if h.job.OwnTree {
+		return fact.Enforced, "sub-reaper and a walk over all descendants; when sandbox-exec itself is killed, only the shell dies"
 	}
-	if len(p.Devices) > 0 {
-		note += "; opened, as asked: " + strings.Join(p.Devices, " ")
-	}
-	return note
-}
-
-// missing says why a promise is not held.
-var missing = map[policy.Promise]string{
-	policy.Ioctl:         "devices are held by Landlock from ABI 5 on; ioctls on files and directories are not filtered",
-	policy.Metadata:      "Landlock does not govern mode, owner, times and attributes",
-	policy.SetID:         "no program gains privileges, but set-id bits can be put on files",
-	policy.Processes:     "direct access is held by Landlock; limits of other processes, and through core dumps and SysV shared memory their content, are not",
-	policy.Signals:       "signals are held by Landlock from ABI 6 on; priorities and affinity are not",
-	policy.UnixSockets:   "abstract names are held by Landlock from ABI 6 on; pathname sockets are not",
-	policy.UnixDatagrams: "no system call filter",
-	policy.Network:       "no system call filter",
-	policy.Kernel:        "no system call filter: among it SysV and POSIX message queues can be reached",
+	return fact.NotEnforced, "the process group is killed; a process that leaves the group survives, and when the caller itself is killed only the shell dies"
 }

@@ -10,9 +10,10 @@ import (
 type setup struct {
 	slots    slots
 	caps     capabilities
-	coreHard uint64 // the hard limit on core files, bytes
-	oomScore int    // the caller's oom_score_adj
-	umask    int    // the caller's
+	core     unix.Rlimit // the limits on core files, bytes
+	oomScore int         // the caller's oom_score_adj
+	umask    int         // the caller's
+	filter   []byte      // the system call filter's program
 }
 
 // slots says where Prepare put the descriptors.
@@ -51,7 +52,17 @@ func confinement(job Job, s setup) []Step {
 		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
 		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
 		proof(job.Proof),
+		filter(s.filter),
 	}
+}
+
+// filter comes last of what confines: it may refuse what the other steps do.
+func filter(program []byte) Step {
+	const instruction = 8                                          // bytes, struct sock_filter
+	head := le.AppendUint64(nil, uint64(len(program)/instruction)) // struct sock_fprog: the length, padded
+	return Step{filterStep, "system calls that no rule on paths can hold", []Call{
+		call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(0), Pointing(head, program)),
+	}}
 }
 
 func closeOnExec(why string) Step {
@@ -85,14 +96,17 @@ func signals() Step {
 // that runs outside (core(5)). Without CAP_SYS_RESOURCE a hard limit of 0
 // cannot be raised.
 func coreLimit(s setup) Step {
-	limit := min(1, s.coreHard)
+	limit := min(1, s.core.Max)
 	if has(s.caps.effective, unix.CAP_SYS_RESOURCE) {
 		limit = 1
 	}
+	step := Step{Name: "core limit", Why: "no core file, and 1 keeps a core handler outside from being started where 0 would not"}
+	if s.core.Cur == limit && s.core.Max == limit {
+		return step // an outer filter, ours among them, may refuse to set it again
+	}
 	rlimit := le.AppendUint64(le.AppendUint64(nil, limit), limit)
-	return Step{"core limit", "no core file, and 1 keeps a core handler outside from being started where 0 would not", []Call{
-		call(unix.SYS_PRLIMIT64, Int(0), Int(unix.RLIMIT_CORE), Bytes(rlimit), Int(0)),
-	}}
+	step.Calls = []Call{call(unix.SYS_PRLIMIT64, Int(0), Int(unix.RLIMIT_CORE), Bytes(rlimit), Int(0))}
+	return step
 }
 
 // oomVictim is the oom_score_adj of commands: when the machine runs out of
@@ -124,4 +138,5 @@ const (
 	ExecStep  = "exec"
 
 	landlockStep = "landlock"
+	filterStep   = "filter"
 )

@@ -22,7 +22,7 @@ func rootSetup() setup {
 	return setup{
 		slots: slots{stdin: 1, stdout: 2, stderr: 3, dir: 4, ruleset: 5, scratchpad: 6},
 		caps:  capabilities{permitted: 1<<41 - 1, effective: 1<<41 - 1, bounding: 1<<41 - 1, last: 40},
-		umask: 0o22, coreHard: 1 << 30,
+		umask: 0o22, core: unix.Rlimit{Cur: 0, Max: 1 << 30}, filter: make([]byte, 16),
 	}
 }
 
@@ -82,7 +82,8 @@ func TestOrder(t *testing.T) {
 		{"capabilities", "landlock"},
 		{"no_new_privs", "landlock"},
 		{"landlock", ProofStep},
-		{ProofStep, "descriptors"},
+		{ProofStep, filterStep},
+		{filterStep, "descriptors"},
 		{"descriptors", "ready"},
 		{"ready", ExecStep},
 	} {
@@ -95,7 +96,7 @@ func TestOrder(t *testing.T) {
 func TestFullAccessConfinesNothing(t *testing.T) {
 	for _, s := range steps(Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, rootSetup()) {
 		switch s.Name {
-		case "landlock", "no_new_privs", "capabilities", ProofStep, "core limit":
+		case "landlock", "no_new_privs", "capabilities", ProofStep, filterStep, "core limit":
 			t.Errorf("the plan has step %q", s.Name)
 		}
 	}
@@ -132,48 +133,62 @@ func TestCapabilities(t *testing.T) {
 }
 
 func TestCoreLimit(t *testing.T) {
+	for _, set := range []uint64{0, 1} {
+		if calls := coreLimit(setup{core: unix.Rlimit{Cur: set, Max: set}}).Calls; len(calls) != 0 {
+			t.Errorf("a limit that is %d already is set again", set)
+		}
+	}
 	raise := capabilities{effective: 1 << unix.CAP_SYS_RESOURCE}
 	for _, tt := range []struct {
 		in   setup
 		want uint64
 	}{
-		{setup{coreHard: 0}, 0},
-		{setup{coreHard: 1}, 1},
-		{setup{coreHard: unix.RLIM_INFINITY}, 1},
-		{setup{coreHard: 0, caps: raise}, 1},
+		{setup{core: unix.Rlimit{Cur: 0, Max: 1}}, 1},
+		{setup{core: unix.Rlimit{Cur: 0, Max: unix.RLIM_INFINITY}}, 1},
+		{setup{core: unix.Rlimit{Cur: 0, Max: 0}, caps: raise}, 1},
 	} {
 		got := coreLimit(tt.in).Calls[0].Args[2].data
 		if le.Uint64(got) != tt.want || le.Uint64(got[8:]) != tt.want {
-			t.Errorf("a hard limit of %d becomes % x, wanted %d twice", tt.in.coreHard, got, tt.want)
+			t.Errorf("limits of %v become % x, wanted %d twice", tt.in.core, got, tt.want)
 		}
 	}
 }
 
-// TestReport: what this build does not hold must never be reported as held.
+// TestReport: what is not held must never be reported as held.
 func TestReport(t *testing.T) {
+	const (
+		enforced = fact.Enforced
+		closed   = fact.Closed
+		missing  = fact.NotEnforced
+		unasked  = fact.NotAsked
+	)
+	ww := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkDeny}
+	open := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}
+	// In the order of policy.Promises.
 	for _, tt := range []struct {
-		name     string
-		mode     policy.Mode
-		abi      int
-		enforced []policy.Promise
-		sum      fact.Enforcement
+		name string
+		job  Job
+		abi  int
+		want []fact.Status
+		sum  fact.Enforcement
 	}{
-		{"ABI 7", policy.WorkspaceWrite, 7, []policy.Promise{policy.Files, policy.Truncate, policy.Isolation}, fact.Partial},
-		{"ABI 2", policy.ReadOnly, 2, []policy.Promise{policy.Files}, fact.Partial},
-		{"no mode", policy.DangerFullAccess, 0, nil, ""},
+		{"read-only", Job{OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
+		{"read-only in a library", Job{}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
+		{"workspace-write", Job{Policy: ww, OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"the network allowed", Job{Policy: open, OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"ABI 2", Job{OwnTree: true}, 2, []fact.Status{enforced, closed, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
+		{"no mode", Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
 	} {
-		r := report(policy.Policy{Mode: tt.mode}, landlock.Kernel{ABI: tt.abi})
-		var enforced []policy.Promise
+		r := report(tt.job, landlock.Kernel{ABI: tt.abi})
+		var got []fact.Status
 		for _, row := range r.Rows {
-			if row.Status == fact.Enforced {
-				enforced = append(enforced, row.Promise)
-			}
+			got = append(got, row.Status)
 			if (row.Detail == "") != (row.Status == fact.NotAsked) {
 				t.Errorf("%s: row %+v gives no reason", tt.name, row)
 			}
 		}
-		if diff := cmp.Diff(tt.enforced, enforced); diff != "" || r.Enforcement != tt.sum || len(r.Rows) != len(policy.Promises()) {
-			t.Errorf("%s: enforcement %q over %d rows, enforced (-want +got):\n%s", tt.name, r.Enforcement, len(r.Rows), diff)
+		if diff := cmp.Diff(tt.want, got); diff != "" || r.Enforcement != tt.sum {
+			t.Errorf("%s: enforcement %q, rows (-want +got):\n%s", tt.name, r.Enforcement, diff)
 		}
 	}
 }

@@ -91,6 +91,9 @@ func (e *encoder) countRelocs() int {
 	for _, c := range e.calls {
 		for _, a := range c.Args {
 			n += len(a.list)
+			if a.inner != nil {
+				n++
+			}
 		}
 	}
 	return n
@@ -126,6 +129,8 @@ func (e *encoder) value(a Arg) uint64 {
 	switch {
 	case a.list != nil:
 		return e.addList(a.list)
+	case a.inner != nil:
+		return e.addPointing(a)
 	case a.kind == argData:
 		return e.add(a.data)
 	}
@@ -140,6 +145,14 @@ func (e *encoder) add(b []byte) uint64 {
 	at := e.base + len(e.data)
 	e.data = append(e.data, b...)
 	return uint64(at)
+}
+
+func (e *encoder) addPointing(a Arg) uint64 {
+	inner := e.add(a.inner)
+	head := len(a.data) - 8
+	at := e.add(le.AppendUint64(a.data[:head:head], inner))
+	e.relocs = append(e.relocs, int(at)+head)
+	return at
 }
 
 func (e *encoder) addList(list []string) uint64 {

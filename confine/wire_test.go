@@ -15,6 +15,7 @@ func sample() *Plan {
 	open.Out, open.Optional = 3, true
 	refuse := call(unix.SYS_READ, FD(3))
 	refuse.Expect = unix.EACCES
+	refuse.Args = append(refuse.Args, Pointing([]byte{1, 0, 0, 0, 0, 0, 0, 0}, []byte("inner\x00")))
 	return &Plan{Steps: []Step{
 		{Name: "one", Calls: []Call{call(unix.SYS_SETSID), open}},
 		{Name: "two", Calls: []Call{refuse, call(unix.SYS_EXECVE, Str("/bin/true"), List([]string{"true", "arg"}), List(nil))}},
@@ -56,8 +57,12 @@ func TestEncodeDecode(t *testing.T) {
 			t.Errorf("argument %d is %q, wanted %q", i, got, want)
 		}
 	}
-	if len(relocated) != 2 {
-		t.Errorf("got %d relocations, wanted 2", len(relocated))
+	if len(relocated) != 3 {
+		t.Errorf("got %d relocations, wanted 3", len(relocated))
+	}
+	inner := relocated[int(refuse.args[1])+8]
+	if string(wire[inner:inner+5]) != "inner" || wire[refuse.args[1]] != 1 {
+		t.Errorf("the structure of %+v points to %d", refuse, inner)
 	}
 }
 

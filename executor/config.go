@@ -28,6 +28,12 @@ type Config struct {
 	Environ []string
 	// KeepEnv names variables that the scrub leaves alone.
 	KeepEnv []string
+	// OwnTree says that this process starts no other processes and runs one
+	// command at a time, as a command line does. It then becomes the parent of
+	// all that a command leaves behind, and kills that at the command's end,
+	// also what has left the process group. In a program that has other children
+	// these would be killed.
+	OwnTree bool
 	// Timeout is for requests that name none; zero is two minutes, negative is
 	// no timeout.
 	Timeout time.Duration

@@ -32,8 +32,7 @@ func (s state) remove(name string, end time.Time) error {
 		return err
 	}
 	defer state.Close()
-	// The command may have taken its own rights away.
-	if err := state.Chmod(name, 0o700); err != nil {
+	if err := writable(state, name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -106,9 +105,7 @@ func (f *flattener) remove(entry fs.DirEntry) (steps int, err error) {
 	if !entry.IsDir() {
 		return f.step(f.top.Remove(name))
 	}
-	// A directory without write permission, such as a Go module cache's, can
-	// neither be emptied nor moved.
-	if err := f.top.Chmod(name, 0o700); err != nil {
+	if err := writable(f.top, name); err != nil {
 		return 0, err
 	}
 	below, err := f.list(name)
@@ -134,11 +131,22 @@ func (f *flattener) take(path string, child fs.DirEntry) error {
 	if !child.IsDir() {
 		return f.top.Remove(path)
 	}
-	if err := f.top.Chmod(path, 0o700); err != nil {
+	if err := writable(f.top, path); err != nil {
 		return err
 	}
 	f.moved++
 	return f.top.Rename(path, f.prefix+strconv.Itoa(f.moved))
+}
+
+// writable gives a directory its owner's rights back. One without write
+// permission, such as a Go module cache's, can neither be emptied nor moved.
+// What has them is left alone: an outer sandbox may forbid any change of modes.
+func writable(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err != nil || info.Mode().Perm()&0o700 == 0o700 {
+		return err
+	}
+	return root.Chmod(name, 0o700)
 }
 
 func (f *flattener) step(err error) (int, error) {

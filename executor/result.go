@@ -17,6 +17,9 @@ type Result struct {
 	// Timeout is the timeout that was in force; zero is none.
 	Timeout        time.Duration
 	Stdout, Stderr Output
+	// Leftover is how many processes the command left behind, which were killed
+	// at its end; without Config.OwnTree it is unknown and zero.
+	Leftover int
 	// Report says what was enforced for this run.
 	Report fact.Report
 	// Denials lists what the sandbox refused, also in a run that succeeded.

@@ -60,6 +60,10 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 	}
 	streams.drain(cause.drain(ctx, s.Grace))
 	result.Exit = exit(status, cause)
+	var survived error
+	if result.Leftover, survived = process.Leftover(); survived != nil {
+		result.Warnings = append(result.Warnings, survived.Error())
+	}
 	result.Stdout, result.Stderr = streams.stdout.output(), streams.stderr.output()
 	judge(&result, s, plan)
 	return result, nil
@@ -85,7 +89,7 @@ func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: dir.scratch(), Proof: dir.proof(),
+		Scratch: dir.scratch(), Proof: dir.proof(), OwnTree: e.config.OwnTree,
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
 }

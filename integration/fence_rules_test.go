@@ -101,7 +101,7 @@ func fenceOurImports(f *fenceFile) {
 
 // mayTouchKernel tells the files that may start processes and make any call.
 func (f *fenceFile) mayTouchKernel() bool {
-	return f.inTestCode() || fenceBelow(f.name, "internal/reportfile") || fenceBelow(f.name, "confine") || fenceBelow(f.name, "keeper") ||
+	return f.inTestCode() || fenceBelow(f.name, "internal/reportfile") || fenceBelow(f.name, "internal/nofollow") || fenceBelow(f.name, "confine") || fenceBelow(f.name, "keeper") ||
 		f.dir() == "executor" && strings.HasSuffix(f.name, "_linux.go")
 }
 

@@ -136,7 +136,7 @@ func TestScratchIsRemoved(t *testing.T) {
 			state, work := stateDir(t), realTempDir(t)
 			e := newExecutor(t, executor.Config{StateDir: state})
 			r := run(t, e, executor.Request{
-				Policy: in(policy.ReadOnly, work), Command: "cd $TMPDIR && " + command, Env: []string{"OUT=" + precious},
+				Policy: in(policy.WorkspaceWrite, work), Command: "cd $TMPDIR && " + command, Env: []string{"OUT=" + precious},
 			})
 			if r.Exit.Failed() {
 				t.Fatalf("%+v: %s", r.Exit, r.Stderr.Tail)

@@ -21,6 +21,7 @@ type child struct {
 	pidfd   *os.File
 	raw     syscall.RawConn
 	control *conn
+	options Options
 
 	dead    chan struct{} // closed when it is a zombie, or watching failed
 	watched error         // set before dead is closed
@@ -32,7 +33,7 @@ type child struct {
 // startHelper starts a helper with an empty environment, the directory / and
 // no descriptor but its socket: nothing of the caller reaches code that is not
 // yet confined. The command dies with the thread that calls this.
-func startHelper(path string) (*child, error) {
+func startHelper(path string, o Options) (*child, error) {
 	control, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -54,20 +55,21 @@ func startHelper(path string) (*child, error) {
 		control.close()
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
-	return newChild(pid, pidfd, control)
+	return newChild(&child{pid: pid, control: control, options: o}, pidfd)
 }
 
-func newChild(pid, pidfd int, control *conn) (*child, error) {
-	c := &child{pid: pid, control: control, dead: make(chan struct{})}
+// newChild hands a started helper to the poller.
+func newChild(c *child, pidfd int) (*child, error) {
+	c.dead = make(chan struct{})
 	err := error(unix.ENOSYS)
 	if pidfd >= 0 {
 		c.pidfd, c.raw, err = pollable(pidfd, "pidfd")
 	}
 	if err != nil {
-		control.close()
-		_ = unix.Kill(pid, unix.SIGKILL)
-		_ = eintr(func() error { _, err := unix.Wait4(pid, nil, 0, nil); return err })
-		return nil, fmt.Errorf("watch process %d: %w", pid, err)
+		c.control.close()
+		_ = unix.Kill(c.pid, unix.SIGKILL)
+		_ = eintr(func() error { _, err := unix.Wait4(c.pid, nil, 0, nil); return err })
+		return nil, fmt.Errorf("watch process %d: %w", c.pid, err)
 	}
 	go c.watch()
 	return c, nil
@@ -136,26 +138,38 @@ func (c *child) signal(sig syscall.Signal) {
 	if errors.Is(unix.Kill(-c.pid, sig), unix.ESRCH) {
 		_ = unix.Kill(c.pid, sig)
 	}
+	if c.options.OwnTree {
+		signalStrays(c.pid, sig)
+	}
 }
 
 // wait waits for the end of the child, kills what is left of its process
 // group, and reaps it, in this order: while the child is a zombie the group's
 // number cannot be given to anybody else.
-func (c *child) wait() (syscall.WaitStatus, error) {
+func (c *child) wait() (event, error) {
 	defer c.pidfd.Close()
 	<-c.dead
-	if c.watched != nil {
-		c.signal(unix.SIGKILL) // what cannot be watched must not go on
+	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
+	var end event
+	var left error
+	if c.options.OwnTree {
+		end.Leftover, left = killTree(c.pid)
+		end.Survived = errors.Is(left, ErrSurvived)
 	}
-	c.signal(unix.SIGKILL)
+	status, err := c.bury()
+	end.Status = status
+	return end, errors.Join(c.watched, err)
+}
+
+// bury reaps the dead child, or where that cannot be reads its status.
+func (c *child) bury() (syscall.WaitStatus, error) {
 	for range reapTries {
 		if status, reaped, err := c.reap(); reaped || err != nil {
-			return status, errors.Join(c.watched, err)
+			return status, err
 		}
 		time.Sleep(reapPause)
 	}
-	status, err := exitCode(c.pid)
-	return status, errors.Join(c.watched, err)
+	return exitCode(c.pid)
 }
 
 // A process that another one traces stays a zombie that nobody can reap until

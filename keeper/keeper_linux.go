@@ -29,8 +29,24 @@ type Keeper struct {
 // run's end cannot be learned.
 var ErrGone = errors.New("the keeper is gone")
 
+// ErrSurvived says that something of a command could not be killed.
+var ErrSurvived = errors.New("a process that the command left behind could not be killed and runs on")
+
+// Options is what a keeper may assume. The zero value assumes nothing.
+type Options struct {
+	// OwnTree says that this process starts no other processes, and one command
+	// at a time. It becomes a sub-reaper, and at a command's end every descendant
+	// that is left is killed.
+	OwnTree bool
+}
+
 // Start starts a keeper in this process. Close ends it.
-func Start() (*Keeper, error) {
+func Start(o Options) (*Keeper, error) {
+	if o.OwnTree {
+		if err := errors.Join(hasChildren(), becomeReaper()); err != nil {
+			return nil, err
+		}
+	}
 	ours, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -41,7 +57,7 @@ func Start() (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{conn: ours, read: make(chan struct{}), runs: map[uint64]*Process{}}
-	go serve(server)
+	go serve(server, o)
 	go k.events()
 	return k, nil
 }
@@ -132,6 +148,16 @@ func (p *Process) Done() <-chan struct{} { return p.ended }
 // may be asked once Done is closed.
 func (p *Process) Closed() bool {
 	return p.keeper.closing.Load() && p.end.Status.Signaled() && p.end.Status.Signal() == syscall.SIGKILL
+}
+
+// Leftover is how many processes the command left behind that were killed at
+// its end, and an error where one could not be. It may be asked once Done is
+// closed; without OwnTree it is unknown and zero.
+func (p *Process) Leftover() (int, error) {
+	if p.end.Survived {
+		return p.end.Leftover, ErrSurvived
+	}
+	return p.end.Leftover, nil
 }
 
 // Status is how the command ended. It may be asked once Done is closed.

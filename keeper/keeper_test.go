@@ -20,7 +20,7 @@ const helper = "/proc/self/exe"
 
 func start(t *testing.T) *Keeper {
 	t.Helper()
-	k, err := Start()
+	k, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestGroupDiesWithTheLeader(t *testing.T) {
 	end(t, spawn(t, k, shell(t, "sleep 60 & echo $!", file)))
 	pid := readPID(t, file)
 	for range 100 {
-		if gone(pid) {
+		if dead(pid) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -117,7 +117,7 @@ func TestGroupDiesWithTheLeader(t *testing.T) {
 }
 
 func TestCloseKills(t *testing.T) {
-	k, err := Start()
+	k, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +213,8 @@ func readPID(t *testing.T, file string) int {
 	return pid
 }
 
-// gone is true for a process that is dead, reaped or not.
-func gone(pid int) bool {
+// dead is true for a process that has ended, reaped or not.
+func dead(pid int) bool {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return true
 	}

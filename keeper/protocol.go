@@ -34,6 +34,10 @@ type event struct {
 	PID   int           `json:"pid,omitempty"`
 	// Status is the wait status of a command that exited.
 	Status syscall.WaitStatus `json:"status,omitempty"`
+	// Leftover counts what was killed at the end besides the command itself;
+	// Survived says that something could not be.
+	Leftover int  `json:"leftover,omitempty"`
+	Survived bool `json:"survived,omitempty"`
 }
 
 type eventKind string

@@ -15,7 +15,8 @@ import (
 
 // server is the keeper itself.
 type server struct {
-	conn *conn
+	conn    *conn
+	options Options
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -36,8 +37,8 @@ type run struct {
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
-func serve(c *conn) {
-	s := &server{conn: c, births: make(chan func()), live: map[uint64]*run{}}
+func serve(c *conn, o Options) {
+	s := &server{conn: c, options: o, births: make(chan func()), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
 	s.killAll()
@@ -115,13 +116,13 @@ func (s *server) run(req request, files []*os.File) {
 		return
 	}
 	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
-	status, err := c.wait()
+	end, err := c.wait()
 	s.bury(c)
+	end.Run, end.Kind = req.Run, exited
 	if err != nil {
-		s.tell(event{Run: req.Run, Kind: exited, Errno: errnoOf(err)})
-		return
+		end.Errno = errnoOf(err)
 	}
-	s.tell(event{Run: req.Run, Kind: exited, Status: status})
+	s.tell(end)
 }
 
 func failure(run uint64, answer confine.Answer, err error) event {
@@ -142,7 +143,7 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	done := make(chan struct{})
 	s.births <- func() {
 		defer close(done)
-		c, err = startHelper(req.Helper)
+		c, err = startHelper(req.Helper, s.options)
 	}
 	<-done
 	if err != nil {

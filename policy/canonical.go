@@ -14,7 +14,8 @@ func (p Policy) Canonical() (Policy, error) {
 	if err := p.Validate(); err != nil {
 		return Policy{}, err
 	}
-	c := Policy{Mode: p.Mode, Temp: p.temp(), Terminals: p.terminals()}
+	p = p.spelled()
+	c := Policy{Mode: p.Mode, Network: p.Network, IPC: p.IPC, Temp: p.Temp, Terminals: p.Terminals}
 	var err error
 	if c.Workspace, err = canonicalWorkspace(p.Mode, p.Workspace); err != nil {
 		return Policy{}, err

@@ -26,6 +26,38 @@ const (
 	TerminalsHost Terminals = "host"
 )
 
+// Network says which sockets besides unix ones a command can make. The zero
+// value is NetworkDeny.
+type Network string
+
+const (
+	// NetworkDeny leaves unix sockets, and netlink sockets that tell routes.
+	NetworkDeny Network = "deny"
+	// NetworkAllow leaves TCP, UDP and ping too.
+	NetworkAllow Network = "allow"
+)
+
+// IPC says whether a command can use System V IPC and POSIX message queues,
+// which all processes of a user share. The zero value is IPCNone.
+type IPC string
+
+const (
+	// IPCNone closes them.
+	IPCNone IPC = "none"
+	// IPCHost opens them, for programs such as initdb and fakeroot.
+	IPCHost IPC = "host"
+)
+
+// ParseNetwork returns the value of that name, or an *InputError.
+func ParseNetwork(name string) (Network, error) {
+	return parseOption("network", name, NetworkDeny, NetworkAllow)
+}
+
+// ParseIPC returns the value of that name, or an *InputError.
+func ParseIPC(name string) (IPC, error) {
+	return parseOption("ipc", name, IPCNone, IPCHost)
+}
+
 // ParseTemp returns the value of that name, or an *InputError.
 func ParseTemp(name string) (Temp, error) {
 	return parseOption("temp", name, TempPrivate, TempHost)
@@ -34,6 +66,14 @@ func ParseTemp(name string) (Temp, error) {
 // ParseTerminals returns the value of that name, or an *InputError.
 func ParseTerminals(name string) (Terminals, error) {
 	return parseOption("terminals", name, TerminalsNone, TerminalsHost)
+}
+
+// orZero is the option with its zero value spelled out.
+func orZero[T ~string](option, zero T) T {
+	if option == "" {
+		return zero
+	}
+	return option
 }
 
 func parseOption[T ~string](what, name string, accepted ...T) (T, error) {

@@ -19,6 +19,11 @@ type Policy struct {
 	// Unreadable lists paths whose content the command must not read. Names
 	// may still be listed, and another hard link to a file is not found.
 	Unreadable []string
+	// Network is which sockets can be made; empty is NetworkDeny.
+	Network Network
+	// IPC is whether objects that all processes of the user share can be
+	// reached; empty is IPCNone.
+	IPC IPC
 	// Temp is which directory for temporary files there is; empty is TempPrivate.
 	Temp Temp
 	// Terminals is which terminals can be opened; empty is TerminalsNone.
@@ -41,13 +46,24 @@ func (p Policy) Validate() error {
 	if _, err := ParseMode(p.Mode.String()); err != nil {
 		return err
 	}
-	if _, err := ParseTemp(string(p.temp())); err != nil {
-		return err
-	}
-	if _, err := ParseTerminals(string(p.terminals())); err != nil {
-		return err
+	p = p.spelled()
+	_, network := ParseNetwork(string(p.Network))
+	_, ipc := ParseIPC(string(p.IPC))
+	_, temp := ParseTemp(string(p.Temp))
+	_, terminals := ParseTerminals(string(p.Terminals))
+	for _, err := range []error{network, ipc, temp, terminals} {
+		if err != nil {
+			return err
+		}
 	}
 	return p.validateMode()
+}
+
+// spelled is p with the zero values of its options spelled out.
+func (p Policy) spelled() Policy {
+	p.Network, p.IPC = orZero(p.Network, NetworkDeny), orZero(p.IPC, IPCNone)
+	p.Temp, p.Terminals = orZero(p.Temp, TempPrivate), orZero(p.Terminals, TerminalsNone)
+	return p
 }
 
 // validateMode refuses what the mode cannot honour: an option that is
@@ -60,6 +76,9 @@ func (p Policy) validateMode() error {
 		return nil
 	}
 	const want = "it has no effect in mode danger-full-access, which confines nothing"
+	if p.IPC == IPCHost {
+		return &InputError{What: "ipc", Value: string(p.IPC), Want: want}
+	}
 	if p.Temp == TempHost {
 		return &InputError{What: "temp", Value: string(p.Temp), Want: want}
 	}
@@ -75,20 +94,6 @@ func (p Policy) validateMode() error {
 	return nil
 }
 
-func (p Policy) temp() Temp {
-	if p.Temp == "" {
-		return TempPrivate
-	}
-	return p.Temp
-}
-
-func (p Policy) terminals() Terminals {
-	if p.Terminals == "" {
-		return TerminalsNone
-	}
-	return p.Terminals
-}
-
 // Roots returns the paths under which the policy itself lets a command write,
 // without its scratch directory. It is empty for DangerFullAccess, which has
 // no roots because it has no bounds.
@@ -100,7 +105,7 @@ func (p Policy) Roots() []string {
 			roots = append(roots, r.Path)
 		}
 	}
-	if p.Mode.Confines() && p.temp() == TempHost {
+	if p.Mode.Confines() && p.Temp == TempHost {
 		roots = append(roots, "/tmp")
 	}
 	return roots

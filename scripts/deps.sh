@@ -23,6 +23,9 @@ missing() {
 	done
 	# The race detector links with C: a compiler without its headers is no use.
 	echo '#include <stdlib.h>' | (PATH=$plain && gcc -E - >/dev/null 2>&1) || echo gcc
+	# The filters are compiled again and compared.
+	echo '#include <seccomp.h>' | (PATH=$plain && gcc -E - >/dev/null 2>&1) || echo seccomp.h
+	has pkg-config || echo pkg-config
 	command -v go >/dev/null || echo go
 }
 
@@ -40,6 +43,10 @@ packages() { # MANAGER TOOL...
 		apt-get:gcc) echo gcc libc6-dev ;;
 		dnf:gcc) echo gcc glibc-devel ;;
 		apk:gcc) echo gcc musl-dev ;;
+		dnf:seccomp.h) echo libseccomp-devel ;;
+		*:seccomp.h) echo libseccomp-dev ;;
+		dnf:pkg-config) echo pkgconf-pkg-config ;;
+		apk:pkg-config) echo pkgconf ;;
 		apk:setpriv) echo setpriv ;;
 		*:setpriv) echo util-linux ;;
 		*:readelf) echo binutils ;;

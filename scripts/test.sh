@@ -74,6 +74,9 @@ echo "required of this machine, $(id -un): $SANDBOX_REQUIRE"
 
 tests caller -- -count=1 -timeout 10m "${packages[@]}"
 
+# The generator is a module of its own, so that nothing else needs C.
+tests generator --raw-command -- env CGO_ENABLED=1 go test -C confine/seccomp/compile -json -count=1 -timeout 10m ./...
+
 # Whole commands are not run again under the race detector: each starts many
 # processes, and their packages have tests of their own. The detector sleeps a
 # second at the end of each process unless told otherwise.

@@ -31,6 +31,7 @@ type document struct {
 	Exit       *fact.Exit    `json:"exit"`
 	DurationMS int64         `json:"durationMs"`
 	TimeoutMS  int64         `json:"timeoutMs,omitempty"`
+	Leftover   int           `json:"leftover"`
 	Report     *fact.Report  `json:"report,omitempty"`
 	Denied     bool          `json:"denied"`
 	Denials    []fact.Denial `json:"denials"`
@@ -60,7 +61,7 @@ func describe(spec executor.Spec, r executor.Result, status int, err error) docu
 		Version: documentVersion, Mode: spec.Policy.Mode, Workspace: spec.Policy.Workspace,
 		Workdir: spec.Dir, Command: spec.Command, Argv: list(spec.Argv), ExitStatus: status,
 		DurationMS: r.Duration.Milliseconds(), TimeoutMS: spec.Timeout.Milliseconds(),
-		Denied: r.Denied, Denials: list(r.Denials), Scrubbed: list(spec.Scrubbed), Warnings: list(slices.Concat(spec.Warnings, r.Warnings)),
+		Leftover: r.Leftover, Denied: r.Denied, Denials: list(r.Denials), Scrubbed: list(spec.Scrubbed), Warnings: list(slices.Concat(spec.Warnings, r.Warnings)),
 		Stdout: stream{r.Stdout.Bytes}, Stderr: stream{r.Stderr.Bytes},
 	}
 	if err != nil {

@@ -104,6 +104,7 @@ func lost(stderr io.Writer, r executor.Result) int {
 func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, error) {
 	f.config.Environ = os.Environ()
 	f.config.Timeout, f.config.MaxTimeout = -1, -1
+	f.config.OwnTree = true
 	e, err := executor.New(f.config)
 	if err != nil {
 		return executor.Spec{}, executor.Result{}, err

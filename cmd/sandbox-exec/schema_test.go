@@ -47,7 +47,7 @@ func good(t *testing.T) map[string]any {
 	}
 	return map[string]any{
 		"version": 1.0, "mode": "read-only", "workspace": "/w", "workdir": "/w", "command": "x", "argv": []any{"bash", "-c", "x"},
-		"exitStatus": 1.0, "durationMs": 3.0, "timeoutMs": 1000.0, "denied": true,
+		"exitStatus": 1.0, "durationMs": 3.0, "leftover": 0.0, "timeoutMs": 1000.0, "denied": true,
 		"exit":   map[string]any{"code": 1.0, "signal": "", "timedOut": false, "aborted": false},
 		"report": map[string]any{"mode": "read-only", "enforcement": "partial", "landlock": "ABI 7", "promises": promises},
 		"denials": []any{map[string]any{

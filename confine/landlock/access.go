@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // Access is a set of Landlock file system access rights.
@@ -86,9 +88,13 @@ func HandledFS(abi int) Access {
 }
 
 // attr is the ruleset that handles all that an ABI can. Scopes keep signals
-// and abstract sockets inside the domain.
-func attr(abi int) ll.RulesetAttr {
+// and abstract sockets inside the domain. Where the network is denied, TCP ports
+// are handled and none is granted.
+func attr(abi int, network policy.Network) ll.RulesetAttr {
 	a := ll.RulesetAttr{HandledAccessFS: uint64(HandledFS(abi))}
+	if abi >= 4 && network != policy.NetworkAllow {
+		a.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
 	if abi >= 6 {
 		a.Scoped = ll.ScopeSignal | ll.ScopeAbstractUnixSocket
 	}

@@ -6,25 +6,31 @@ import (
 	"testing"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 func TestHandled(t *testing.T) {
 	tests := []struct {
-		abi    int
-		fs     uint64
-		scoped uint64
+		abi             int
+		fs, net, scoped uint64
 	}{
-		{1, 1<<13 - 1, 0},
-		{2, 1<<14 - 1, 0},
-		{3, 1<<15 - 1, 0},
-		{4, 1<<15 - 1, 0},
-		{5, 1<<16 - 1, 0},
-		{6, 1<<16 - 1, ll.ScopeSignal | ll.ScopeAbstractUnixSocket},
-		{7, 1<<16 - 1, ll.ScopeSignal | ll.ScopeAbstractUnixSocket},
+		{1, 1<<13 - 1, 0, 0},
+		{2, 1<<14 - 1, 0, 0},
+		{3, 1<<15 - 1, 0, 0},
+		{4, 1<<15 - 1, 3, 0},
+		{5, 1<<16 - 1, 3, 0},
+		{6, 1<<16 - 1, 3, ll.ScopeSignal | ll.ScopeAbstractUnixSocket},
+		{7, 1<<16 - 1, 3, ll.ScopeSignal | ll.ScopeAbstractUnixSocket},
 	}
 	for _, tt := range tests {
-		if got := attr(tt.abi); got.HandledAccessFS != tt.fs || got.Scoped != tt.scoped {
-			t.Errorf("attr(%d) handles %#x, scopes %#x; wanted %#x and %#x", tt.abi, got.HandledAccessFS, got.Scoped, tt.fs, tt.scoped)
+		want := ll.RulesetAttr{HandledAccessFS: tt.fs, HandledAccessNet: tt.net, Scoped: tt.scoped}
+		if got := attr(tt.abi, policy.NetworkDeny); got != want {
+			t.Errorf("attr(%d) is %+v, wanted %+v", tt.abi, got, want)
+		}
+		want.HandledAccessNet = 0
+		if got := attr(tt.abi, policy.NetworkAllow); got != want {
+			t.Errorf("attr(%d) with the network allowed is %+v, wanted %+v", tt.abi, got, want)
 		}
 	}
 }

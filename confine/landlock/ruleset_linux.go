@@ -7,13 +7,16 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/internal/nofollow"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
-// Ruleset makes the ruleset for the rules on the running kernel. The caller
+// Ruleset makes the ruleset for the rules and the network on the running kernel. The caller
 // closes the file. The error is an *UnavailableError where Landlock cannot be
 // used at all.
-func Ruleset(rules []Rule) (*os.File, Kernel, error) {
-	fd, kernel, err := create()
+func Ruleset(rules []Rule, network policy.Network) (*os.File, Kernel, error) {
+	fd, kernel, err := create(network)
 	if err != nil {
 		return nil, Kernel{}, err
 	}
@@ -27,13 +30,13 @@ func Ruleset(rules []Rule) (*os.File, Kernel, error) {
 	return ruleset, kernel, nil
 }
 
-func create() (int, Kernel, error) {
+func create(network policy.Network) (int, Kernel, error) {
 	announced, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return -1, Kernel{}, unavailable("ask for the Landlock version", err, look())
 	}
 	fd, abi, err := stepDown(announced, func(abi int) (int, error) {
-		a := attr(abi)
+		a := attr(abi, network)
 		return ll.LandlockCreateRuleset(&a, 0)
 	})
 	if err != nil {
@@ -50,7 +53,7 @@ func create() (int, Kernel, error) {
 // that was canonical a moment ago may have been exchanged, and looks at what
 // it opened before it says which rights can lie there.
 func add(ruleset int, handled Access, rule Rule) error {
-	file, err := OpenPath(rule.Path, 0)
+	file, err := nofollow.Open(rule.Path, unix.O_PATH, 0)
 	if rule.MayVanish && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP)) {
 		return nil
 	}
@@ -70,21 +73,6 @@ func add(ruleset int, handled Access, rule Rule) error {
 		return Refused("add a Landlock rule for "+rule.Path, err)
 	}
 	return nil
-}
-
-// OpenPath opens a path with O_PATH, following no symlink anywhere on it.
-// flags are added. The caller closes the file; the error is a bare errno.
-func OpenPath(path string, flags uint64) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW | flags, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	for {
-		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
-		if err == nil {
-			return os.NewFile(uintptr(fd), path), nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, err
-		}
-	}
 }
 
 func narrow(file *os.File, access Access) (Access, error) {

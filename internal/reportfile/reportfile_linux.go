@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/internal/nofollow"
 )
 
 // Open opens a file that a report will be written to. It is opened
@@ -18,18 +20,13 @@ import (
 // on the way to it. It must be a regular file; a missing one is made.
 func Open(path string) (*os.File, error) {
 	fail := func(err error) error { return fmt.Errorf("open the report file %s: %w", path, err) }
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-		Flags:   unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK,
-		Mode:    0o666,
-		Resolve: unix.RESOLVE_NO_SYMLINKS,
-	})
+	file, err := nofollow.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NONBLOCK, 0o666)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fail(fmt.Errorf("its path leads through a symlink, and none is followed: %w", err))
 	}
 	if err != nil {
 		return nil, fail(err)
 	}
-	file := os.NewFile(uintptr(fd), path)
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("expected a regular file, got %s", info.Mode().Type())

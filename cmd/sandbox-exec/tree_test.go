@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
+)
+
+// storm is a script that starts itself again in a session of its own and ends:
+// one process at a time, never the same. It stops where the file "stop" is.
+const storm = `#!/bin/bash
+[ -e "$1/stop" ] && exit
+echo $$ >"$1/alive"
+setsid "$0" "$1" </dev/null >/dev/null 2>&1 &
+`
+
+// Cases E01 and E03: nothing of a command is alive after its end, whatever it
+// did to get out of its group. Without the sandbox each of them lives on.
+func TestNothingIsLeftBehind(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("setsid"))
+	const beat = ` sh -c 'while [ ! -e stop ]; do echo >alive; sleep 0.02; done' </dev/null >/dev/null 2>&1`
+	for name, escape := range map[string]string{
+		"a background job":    beat + " &",
+		"setsid":              "setsid" + beat + " &",
+		"double fork":         "(setsid" + beat + " &) &",
+		"ignores what it can": `trap "" TERM HUP; setsid` + beat + " &",
+		"a storm":             `setsid ./storm "$PWD" &`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := realTempDir(t)
+			write(t, filepath.Join(dir, "storm"), storm)
+			chmod(t, filepath.Join(dir, "storm"), 0o755)
+			t.Cleanup(func() { stopBeats(t, dir) })
+			wait := escape + " until [ -e alive ]; do sleep 0.01; done"
+
+			outside := finish(t, command(t, dir, "bash", "-c", wait))
+			if outside.status != 0 || !beats(t, dir) {
+				t.Fatalf("without the sandbox: %+v, and nothing lives on", outside)
+			}
+			stopBeats(t, dir)
+
+			for _, args := range [][]string{{"-c", wait}, {"--timeout", "300ms", "--grace", "100ms", "-c", wait + "; sleep 60"}} {
+				forget(t, dir, "alive")
+				forget(t, dir, "stop")
+				o := sandboxed(t, dir, append([]string{"--mode", "workspace-write", "--verbose"}, args...)...)
+				if o.status != 0 && o.status != statusTimeout || !strings.Contains(o.stderr, "tree           enforced") {
+					t.Errorf("%v: %+v", args, o)
+				}
+				if beats(t, dir) {
+					t.Errorf("%v: something lives on", args)
+				}
+			}
+		})
+	}
+}
+
+// beats removes the file that a living process writes, and reports whether it
+// comes again.
+func beats(t *testing.T, dir string) bool {
+	t.Helper()
+	alive := filepath.Join(dir, "alive")
+	forget(t, dir, "alive")
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if exists(t, alive) {
+			return true
+		}
+	}
+	return false
+}
+
+func stopBeats(t *testing.T, dir string) {
+	t.Helper()
+	write(t, filepath.Join(dir, "stop"), "")
+	for end := time.Now().Add(patience); beats(t, dir); {
+		if time.Now().After(end) {
+			t.Fatal("what the test started does not stop")
+		}
+	}
+}
+
+// forget removes a file that may be missing.
+func forget(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,172 @@
+package seccomp
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// install puts a program on the calling thread and returns how long that took.
+func install(program []byte) (time.Duration, error) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("set no_new_privs: %w", err)
+	}
+	prog := unix.SockFprog{Len: uint16(len(program) / instruction), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
+	begin := time.Now()
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	took := time.Since(begin)
+	if errno != 0 {
+		return 0, fmt.Errorf("install a filter: %w", errno)
+	}
+	return took, nil
+}
+
+// onThread runs f on a thread of its own, which ends with f: a filter cannot be
+// taken off.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and no unlock
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+// probe is a call that the kernel refuses for its arguments before it does
+// anything, and a filter for another reason.
+type probe struct {
+	row
+	number uintptr
+}
+
+const noPID = 1<<30 - 1 // above the kernel's largest
+
+func probes(t *testing.T) []probe {
+	rows := []row{
+		{"setns", a{minusOne}, unix.EPERM, []Group{Base}},
+		{"clone3", a{}, unix.ENOSYS, []Group{Base}},
+		{"unshare", a{unix.CLONE_NEWUTS | 1}, unix.EPERM, []Group{Base}},
+		{"ioctl", a{minusOne, unix.TIOCSTI}, unix.EPERM, []Group{Base}},
+		{"ioctl", a{minusOne, unix.TIOCSTI | 1<<32}, unix.EPERM, []Group{Base}},
+		{"ioctl", a{minusOne, 0xc0185879}, unix.EOPNOTSUPP, []Group{Base}}, // FITRIM
+		{"mknodat", a{minusOne, 0, unix.S_IFCHR}, unix.EPERM, []Group{Base}},
+		{"openat", a{minusOne, 0, unix.O_CREAT, setUID}, unix.EPERM, []Group{Base}},
+		{"prlimit64", a{0, unix.RLIMIT_CORE, 1}, unix.EPERM, []Group{Base}},
+		{"setpriority", a{unix.PRIO_PROCESS, noPID}, unix.EPERM, []Group{Base}},
+		{"msgctl", a{minusOne}, unix.EPERM, []Group{IPC}},
+		{"mq_unlink", a{}, unix.EPERM, []Group{IPC}},
+		{"openat2", a{}, unix.ENOSYS, []Group{Root, Truncate}},
+		{"socket", a{99, unix.SOCK_STREAM}, unix.EPERM, []Group{NetDeny, NetAllow}},
+		{"socket", a{1<<32 | 99, unix.SOCK_STREAM}, unix.EPERM, []Group{NetDeny, NetAllow}},
+		{"socket", a{unix.AF_INET, unix.SOCK_STREAM, 17}, unix.EPERM, []Group{NetDeny, NetAllow}},
+		{"socket", a{unix.AF_NETLINK, unix.SOCK_RAW, 99}, unix.EPERM, []Group{NetDeny, NetAllow}},
+		{"socket", a{unix.AF_INET, unix.SOCK_DGRAM, 6}, unix.EPERM, []Group{NetDeny, NetAllow}},
+		{"connect", a{minusOne}, unix.EACCES, []Group{SocketsClosed}},
+		{"socket", a{unix.AF_UNIX, unix.SOCK_DGRAM, 99}, unix.EPERM, []Group{Unix}},
+		{"fchmod", a{minusOne}, unix.EACCES, []Group{MetadataClosed}},
+		{"fchmodat2", a{minusOne}, unix.EACCES, []Group{MetadataClosed}},
+		{"truncate", a{}, unix.EACCES, []Group{Truncate}},
+		{"openat", a{minusOne, 0, unix.O_TRUNC}, unix.EACCES, []Group{Truncate}},
+		{"tgkill", a{minusOne, minusOne}, unix.EPERM, []Group{Signals}},
+		{"kill", a{noPID}, unix.EPERM, []Group{Signals}},
+		{"fcntl", a{minusOne, unix.F_SETOWN}, unix.EPERM, []Group{Signals}},
+		{"ioctl", a{minusOne, fiosetown}, unix.EPERM, []Group{Signals}},
+	}
+	var list []probe
+	for _, r := range rows {
+		number, has := Number(r.call, Arch(runtime.GOARCH))
+		if !has {
+			t.Fatalf("this architecture has no %s", r.call)
+		}
+		list = append(list, probe{r, uintptr(number)})
+	}
+	return list
+}
+
+func (p probe) run() unix.Errno {
+	_, _, errno := unix.RawSyscall6(p.number, uintptr(p.args[0]), uintptr(p.args[1]), uintptr(p.args[2]), uintptr(p.args[3]), 0, 0)
+	return errno
+}
+
+// TestKernel installs every program of this architecture. The kernel must take
+// it, and answer as the machine of the other tests does.
+func TestKernel(t *testing.T) {
+	list := probes(t)
+	unfiltered := map[int]unix.Errno{}
+	for i, p := range list {
+		unfiltered[i] = p.run()
+		if unfiltered[i] == p.want {
+			t.Errorf("%s(%#x) gives %v without a filter too", p.call, p.args, p.want)
+		}
+	}
+	for _, v := range Variants() {
+		program, err := Program(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onThread(func() {
+			if _, err := install(program); err != nil {
+				t.Errorf("%s: %v", v, err)
+				return
+			}
+			for i, p := range list {
+				want := unfiltered[i]
+				if refusal := p.in(v); refusal != allow {
+					want = refusal
+				}
+				if got := p.run(); got != want {
+					t.Errorf("%s: %s(%#x) gave %v, wanted %v", v, p.call, p.args, got, want)
+				}
+			}
+			if _, _, errno := unix.RawSyscall(unix.SYS_UNSHARE, unix.CLONE_FS, 0, 0); errno != 0 {
+				t.Errorf("%s: unshare(CLONE_FS) gave %v", v, errno)
+			}
+		})
+	}
+}
+
+// BenchmarkInstall times the one call that installs the longest program. The
+// design's budget is 90 µs.
+func BenchmarkInstall(b *testing.B) {
+	var longest []byte
+	for _, v := range Variants() {
+		program, err := Program(v)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(program) > len(longest) {
+			longest = program
+		}
+	}
+	var times []time.Duration
+	for range b.N {
+		onThread(func() {
+			took, err := install(longest)
+			if err != nil {
+				b.Error(err)
+			}
+			times = append(times, took)
+		})
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "median-ns/install")
+	b.ReportMetric(float64(len(longest)/instruction), "instructions")
+	b.ReportMetric(0, "ns/op") // with the threads' start and end
+}
+
+// BenchmarkProgram times what unpacking a program adds to a run.
+func BenchmarkProgram(b *testing.B) {
+	v := Variants()[len(Variants())/2]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Program(v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

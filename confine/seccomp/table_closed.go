@@ -1,0 +1,54 @@
+package seccomp
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// ipcClauses keep a command away from objects that every process of the user
+// shares: System V IPC, and message queues, which have no path for Landlock.
+func ipcClauses() []clause {
+	return []clause{
+		{unix.EPERM, "System V IPC belongs to the user: any of its objects can be opened, changed and removed by key", "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl", nil},
+		{unix.EPERM, "POSIX message queues lie in a file system of their own that is not mounted, where no rule on paths reaches", "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr", nil},
+	}
+}
+
+// metadataClauses answer as a read-only file does.
+func metadataClauses() []clause {
+	const why = "Landlock does not govern it, and read-only promises that nothing changes outside the scratch directory"
+	return []clause{
+		{unix.EACCES, "modes: " + why, "chmod fchmod fchmodat fchmodat2", nil},
+		{unix.EACCES, "owners: " + why, "chown lchown fchown fchownat", nil},
+		{unix.EACCES, "times: " + why, "utime utimes futimesat utimensat", nil},
+		{unix.EACCES, "attributes: " + why, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", nil},
+	}
+}
+
+func truncateClauses() []clause {
+	return []clause{
+		{unix.EACCES, "O_TRUNC without write access: Landlock sees no write; access mode 3 truncated a file outside", "open", truncating(1)},
+		{unix.EACCES, "O_TRUNC without write access: Landlock sees no write; access mode 3 truncated a file outside", "openat", truncating(2)},
+		{unix.EACCES, "Landlock governs it from ABI 3 on", "truncate", nil},
+		{unix.ENOSYS, "its flags are behind a pointer; callers fall back to openat", "openat2", nil},
+	}
+}
+
+// truncating holds for O_TRUNC with an access mode that is neither O_WRONLY nor
+// O_RDWR: O_RDONLY, and 3, which opens for nothing and truncates all the same.
+func truncating(flags int) [][]Cond {
+	const mask = unix.O_TRUNC | unix.O_ACCMODE
+	return anyOf(
+		under(flags, mask, unix.O_TRUNC|unix.O_RDONLY),
+		under(flags, mask, unix.O_TRUNC|unix.O_ACCMODE),
+	)
+}
+
+func signalClauses() []clause {
+	const owner = "it names who gets SIGIO, or any signal that F_SETSIG asks for: SIGKILL reached a process outside"
+	return []clause{
+		{unix.EPERM, owner, "fcntl", anyOf(is(1, unix.F_SETOWN), is(1, unix.F_SETOWN_EX))},
+		{unix.EPERM, owner, "ioctl", anyOf(command(fiosetown), command(siocspgrp))},
+		{unix.EPERM, "another process; 0 is the caller's own group", "kill", anyOf(differs(0, 0))},
+		{unix.EPERM, "another process: the number of a thread does not say whose it is", "tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal", nil},
+	}
+}

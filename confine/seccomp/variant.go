@@ -1,0 +1,158 @@
+package seccomp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+// Variant is the set of groups that one program holds. The zero value, None, is
+// no filter at all: it has no program.
+type Variant uint16
+
+// None is the variant of a policy that confines nothing.
+const None Variant = 0
+
+// of makes a variant of groups.
+func of(groups ...Group) Variant {
+	var v Variant
+	for _, g := range groups {
+		v |= 1 << g
+	}
+	return v
+}
+
+// Has reports whether the variant's program holds the group's rules.
+func (v Variant) Has(g Group) bool { return v&(1<<g) != 0 }
+
+// Groups lists the variant's groups.
+func (v Variant) Groups() []Group {
+	return slices.DeleteFunc(Groups(), func(g Group) bool { return !v.Has(g) })
+}
+
+// String joins the names of the groups by "+"; it names the variant's program.
+func (v Variant) String() string {
+	if v == None {
+		return "none"
+	}
+	var names []string
+	for _, g := range v.Groups() {
+		names = append(names, g.String())
+	}
+	return strings.Join(names, "+")
+}
+
+// Rules returns the variant's rules in the order of the table, each call and
+// condition once.
+func (v Variant) Rules() []Rule {
+	var rules []Rule
+	for _, r := range Table() {
+		if v.Has(r.Group) && !slices.ContainsFunc(rules, r.same) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// Options is what the choice depends on besides the policy. The zero value is
+// the strictest for an ordinary user.
+type Options struct {
+	// ABI is the Landlock ABI whose rights the ruleset handles. What an older
+	// one does not see, the filter closes; zero closes all of it.
+	ABI int
+	// Root says that the command runs with euid 0.
+	Root bool
+}
+
+// Choose returns the variant for a policy: the closed one, since the programs
+// here notify no broker. It is None only for a mode that does not confine.
+func Choose(p policy.Policy, o Options) Variant {
+	if !p.Mode.Confines() {
+		return None
+	}
+	return of(Base) | shared(p.IPC) | sockets(p.Network) | metadata(p.Mode) | o.user() | o.beneath()
+}
+
+// shared closes what all processes of the user share.
+func shared(ipc policy.IPC) Variant {
+	if ipc == policy.IPCHost {
+		return 0
+	}
+	return of(IPC)
+}
+
+// sockets closes unix connects as well while the network is closed: with no
+// other family left, every connect is one.
+func sockets(network policy.Network) Variant {
+	if network == policy.NetworkAllow {
+		return of(NetAllow)
+	}
+	return of(NetDeny, SocketsClosed)
+}
+
+func (o Options) user() Variant {
+	if o.Root {
+		return of(Root)
+	}
+	return 0
+}
+
+// beneath closes what Landlock learned to govern after the ABI.
+func (o Options) beneath() Variant {
+	var v Variant
+	if o.ABI < 3 {
+		v |= of(Truncate)
+	}
+	if o.ABI < 6 {
+		v |= of(Signals)
+	}
+	if o.ABI < 9 {
+		v |= of(Unix)
+	}
+	return v
+}
+
+// metadata leaves the calls to a workspace, where git, tar and compilers need
+// them: nothing here can tell a path inside from one outside.
+func metadata(m policy.Mode) Variant {
+	if m == policy.WorkspaceWrite {
+		return 0
+	}
+	return of(MetadataClosed)
+}
+
+// Variants lists every variant that Choose can return, without None.
+func Variants() []Variant {
+	var variants []Variant
+	for _, p := range everyPolicy() {
+		for _, o := range everyOption() {
+			if v := Choose(p, o); !slices.Contains(variants, v) {
+				variants = append(variants, v)
+			}
+		}
+	}
+	slices.SortFunc(variants, func(a, b Variant) int { return strings.Compare(a.String(), b.String()) })
+	return variants
+}
+
+func everyPolicy() []policy.Policy {
+	var policies []policy.Policy
+	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
+		for _, network := range []policy.Network{policy.NetworkDeny, policy.NetworkAllow} {
+			for _, ipc := range []policy.IPC{policy.IPCNone, policy.IPCHost} {
+				policies = append(policies, policy.Policy{Mode: mode, Network: network, IPC: ipc})
+			}
+		}
+	}
+	return policies
+}
+
+// everyOption has one ABI of each class that beneath tells apart.
+func everyOption() []Options {
+	var options []Options
+	for _, abi := range []int{0, 3, 6, 9} {
+		options = append(options, Options{ABI: abi}, Options{ABI: abi, Root: true})
+	}
+	return options
+}

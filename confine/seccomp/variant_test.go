@@ -1,0 +1,71 @@
+package seccomp
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+func TestChoose(t *testing.T) {
+	newest := Options{ABI: 9}
+	tests := []struct {
+		name    string
+		policy  policy.Policy
+		options Options
+		want    Variant
+	}{
+		{"read-only", policy.Policy{Mode: policy.ReadOnly}, newest, of(Base, IPC, NetDeny, SocketsClosed, MetadataClosed)},
+		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite}, newest, of(Base, IPC, NetDeny, SocketsClosed)},
+		{"full access", policy.Policy{Mode: policy.DangerFullAccess}, newest, None},
+		{"full access as root on an old kernel", policy.Policy{Mode: policy.DangerFullAccess}, Options{Root: true}, None},
+		{"a value that is no mode", policy.Policy{Mode: policy.Mode(77)}, newest, of(Base, IPC, NetDeny, SocketsClosed, MetadataClosed)},
+		{"root", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 9, Root: true}, of(Base, IPC, NetDeny, SocketsClosed, Root)},
+		{"the host's IPC", policy.Policy{Mode: policy.WorkspaceWrite, IPC: policy.IPCHost}, newest, of(Base, NetDeny, SocketsClosed)},
+		{"network", policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}, newest, of(Base, IPC, NetAllow)},
+		{"a value that is no network", policy.Policy{Mode: policy.WorkspaceWrite, Network: "x"}, newest, of(Base, IPC, NetDeny, SocketsClosed)},
+		{"newer than anybody has read", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 99}, of(Base, IPC, NetDeny, SocketsClosed)},
+		{"ABI 8", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 8}, of(Base, IPC, NetDeny, SocketsClosed, Unix)},
+		{"ABI 6", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 6}, of(Base, IPC, NetDeny, SocketsClosed, Unix)},
+		{"ABI 5", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 5}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals)},
+		{"ABI 3", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 3}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals)},
+		{"ABI 2", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 2}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals, Truncate)},
+		{"the strictest", policy.Policy{Mode: policy.ReadOnly}, Options{Root: true}, of(Base, IPC, Root, NetDeny, SocketsClosed, Unix, MetadataClosed, Signals, Truncate)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Choose(tt.policy, tt.options); got != tt.want {
+				t.Errorf("got %s, wanted %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestVariants: whatever Choose returns has a program and a text on both
+// architectures, under a name of its own.
+func TestVariants(t *testing.T) {
+	variants := Variants()
+	if len(variants) != 64 {
+		t.Errorf("%d variants, wanted 4 classes of ABI × 2 networks × 2 modes × 2 × 2", len(variants))
+	}
+	for abi := range 12 {
+		for _, o := range everyOption() {
+			o.ABI = abi
+			if v := Choose(policy.Policy{Mode: policy.WorkspaceWrite}, o); !slices.Contains(variants, v) {
+				t.Errorf("%+v chooses %s, which Variants does not list", o, v)
+			}
+		}
+	}
+	names := map[string]Variant{}
+	for _, v := range variants {
+		if other, taken := names[v.String()]; taken {
+			t.Errorf("%#x and %#x are both %s", other, v, v)
+		}
+		names[v.String()] = v
+		for _, arch := range Arches() {
+			if _, err := shipped(t, arch).Program(v); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

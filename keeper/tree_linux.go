@@ -1,0 +1,125 @@
+package keeper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomeReaper makes this process the parent of whatever its descendants
+// leave behind, so that none of them can get out of its sight: a process's
+// parent is one of its ancestors until all of those are dead.
+func becomeReaper() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become a sub-reaper: %w", err)
+	}
+	return nil
+}
+
+// treePatience is how long the death of a whole tree may take.
+const treePatience = 5 * time.Second
+
+// killTree kills every descendant of this process but the leader, which is dead
+// and has its own way to the grave. It returns how many there were, and an
+// error where some live on.
+func killTree(leader int) (killed int, err error) {
+	seen := map[int]bool{leader: true}
+	for end := time.Now().Add(treePatience); time.Now().Before(end); {
+		pids, err := descendants(leader)
+		if err != nil || len(pids) == 0 {
+			return len(seen) - 1, err
+		}
+		fresh := false
+		for _, pid := range pids {
+			fresh = fresh || !seen[pid]
+			seen[pid] = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // ECHILD where it is not ours yet
+		}
+		if !fresh {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return len(seen) - 1, ErrSurvived
+}
+
+// descendants lists the descendants of this process, without the leader but
+// with the leader's.
+func descendants(leader int) ([]int, error) {
+	var found []int
+	todo := []int{os.Getpid()}
+	for len(todo) > 0 {
+		children, err := childrenOf(todo[0])
+		todo = todo[1:]
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, children...)
+		for _, pid := range children {
+			if pid != leader {
+				found = append(found, pid)
+			}
+		}
+	}
+	return found, nil
+}
+
+// childrenOf reads the children of each thread of a process (proc(5), needs
+// CONFIG_PROC_CHILDREN). A process or thread that is gone has none.
+func childrenOf(pid int) ([]int, error) {
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	threads, err := os.ReadDir(tasks)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var children []int
+	for _, thread := range threads {
+		list, err := os.ReadFile(tasks + "/" + thread.Name() + "/children")
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, field := range bytes.Fields(list) {
+			if n, err := strconv.Atoi(string(field)); err == nil {
+				children = append(children, n)
+			}
+		}
+	}
+	return children, nil
+}
+
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
+
+// hasChildren reports whether the kernel lists children at all.
+func hasChildren() error {
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		return fmt.Errorf("list children (CONFIG_PROC_CHILDREN): %w", err)
+	}
+	return nil
+}
+
+// signalStrays signals the descendants that have left the leader's group.
+func signalStrays(leader int, sig unix.Signal) {
+	pids, err := descendants(leader)
+	if err != nil {
+		return // the end will tell
+	}
+	for _, pid := range pids {
+		if group, err := unix.Getpgid(pid); err == nil && group != leader {
+			_ = unix.Kill(pid, sig)
+		}
+	}
+}
