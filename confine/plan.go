@@ -109,7 +109,7 @@ func Pointing(head, inner []byte) Arg {
 	return Arg{kind: argData, data: append(head, make([]byte, 8)...), inner: inner}
 }
 
-// String shows an argument as explain prints it.
+// String shows an argument to a reader of the plan.
 func (a Arg) String() string {
 	switch {
 	case a.kind == argSlot:

@@ -20,12 +20,25 @@ func report(job Job, kernel landlock.Kernel) fact.Report {
 	h := holder{job: job, policy: p, abi: kernel.ABI}
 	for _, promise := range policy.Promises() {
 		status, detail := h.hold(promise)
-		r.Rows = append(r.Rows, fact.Row{Promise: promise, Status: status, Detail: detail})
+		row := fact.Row{Promise: promise, Status: status, Detail: detail}
+		if status == fact.NotEnforced {
+			row.Hint = hints[promise]
+		}
+		r.Rows = append(r.Rows, row)
 	}
 	if p.Mode.Confines() {
 		r.Enforcement = sum(r)
 	}
 	return r
+}
+
+// hints say what helps where a promise is not enforced.
+var hints = map[policy.Promise]string{
+	policy.PromiseMetadata:    "read-only mode closes it",
+	policy.PromiseSetID:       "read-only mode holds it",
+	policy.PromiseUnixSockets: "it is closed while the network is denied",
+	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
+	policy.PromiseTree:        "run the sandbox-exec command, which owns the whole tree",
 }
 
 func sum(r fact.Report) fact.Enforcement {

@@ -53,7 +53,16 @@ func confinement(job Job, s setup) []Step {
 		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
 		proof(job.Proof),
 		filter(s.filter),
+		filterProof(),
 	}
+}
+
+// filterProof tries a call that the filter refuses with EPERM. Unfiltered an
+// empty path is ENOENT to every user, before any privilege is looked at.
+func filterProof() Step {
+	try := call(unix.SYS_CHROOT, Str(""))
+	try.Expect = unix.EPERM
+	return Step{filterProofStep, "a call that answers otherwise without the filter must be refused now", []Call{try}}
 }
 
 // filter comes last of what confines: it may refuse what the other steps do.
@@ -139,4 +148,6 @@ const (
 
 	landlockStep = "landlock"
 	filterStep   = "filter"
+
+	filterProofStep = "filter proof"
 )

@@ -83,7 +83,8 @@ func TestOrder(t *testing.T) {
 		{"no_new_privs", "landlock"},
 		{"landlock", ProofStep},
 		{ProofStep, filterStep},
-		{filterStep, "descriptors"},
+		{filterStep, filterProofStep},
+		{filterProofStep, "descriptors"},
 		{"descriptors", "ready"},
 		{"ready", ExecStep},
 	} {
@@ -96,7 +97,7 @@ func TestOrder(t *testing.T) {
 func TestFullAccessConfinesNothing(t *testing.T) {
 	for _, s := range steps(Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, rootSetup()) {
 		switch s.Name {
-		case "landlock", "no_new_privs", "capabilities", ProofStep, filterStep, "core limit":
+		case "landlock", "no_new_privs", "capabilities", ProofStep, filterStep, filterProofStep, "core limit":
 			t.Errorf("the plan has step %q", s.Name)
 		}
 	}

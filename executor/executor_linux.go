@@ -53,4 +53,5 @@ func New(c Config) (*Executor, error) {
 
 // Close kills every command that still runs and waits for its end, at most
 // five seconds for one that cannot be killed. Their runs end as aborted.
+// Closing again does nothing.
 func (e *Executor) Close() error { return e.keeper.Close() }

@@ -19,7 +19,8 @@ type Request struct {
 	// one counts from the workspace.
 	Workdir string
 	// Timeout is how long the command may run; zero is the executor's default,
-	// negative is none. The executor's MaxTimeout caps it.
+	// negative is none of its own. The executor's MaxTimeout, ten minutes unless
+	// that is set, caps all three.
 	Timeout time.Duration
 	// Policy replaces the executor's; nil takes that.
 	Policy *policy.Policy

@@ -95,21 +95,27 @@ func holder(roots []string, path string) (root string, held bool) {
 	return roots[i], true
 }
 
-// warnings are about what a command could change that is executed later, and
-// about a workspace that is not where it seems.
+// warnings are about what a command could change that is executed later, about
+// a workspace that is not where it seems, and about a path that may be misspelt.
+// Paths are quoted: an earlier command may have made their names.
 func (e *Executor) warnings(asked, p policy.Policy) []string {
 	var list []string
 	home, err := policy.Resolve(lookup(e.config.Environ, "HOME"))
 	if _, held := holder(p.Roots(), home); held && err == nil {
-		list = append(list, "the home directory "+home+" is writable: the command can change what you execute later, such as shell start-up files")
+		list = append(list, fmt.Sprintf("the home directory %q is writable: the command can change what you execute later, such as shell start-up files", home))
 	}
 	program, err := os.Executable()
 	if root, held := holder(p.Roots(), program); held && err == nil {
-		list = append(list, "this program, "+program+", lies in the writable root "+root+": a command can replace what the next run starts")
+		list = append(list, fmt.Sprintf("this program, %q, lies in the writable root %q: a command can replace what the next run starts", program, root))
 	}
 	_, links, err := policy.Follow(asked.Workspace)
 	if err == nil && len(links) > 0 && p.Mode == policy.WorkspaceWrite && ours(links[len(links)-1]) {
-		list = append(list, "the workspace "+asked.Workspace+" leads through a symlink to "+p.Workspace)
+		list = append(list, fmt.Sprintf("the workspace %q leads through a symlink to %q", asked.Workspace, p.Workspace))
+	}
+	for _, path := range p.Unreadable {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			list = append(list, fmt.Sprintf("the unreadable path %q does not exist", path))
+		}
 	}
 	return list
 }

@@ -22,7 +22,9 @@ type Result struct {
 	Leftover int
 	// Report says what was enforced for this run.
 	Report fact.Report
-	// Denials lists what the sandbox refused, also in a run that succeeded.
+	// Denials lists what the command reported as refused and the sandbox did
+	// refuse, or possibly did, also in a run that succeeded. What a command hides
+	// is not in it.
 	Denials []fact.Denial
 	// Denied says that the run failed and that a denial explains it.
 	Denied bool
@@ -70,7 +72,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	return fmt.Sprintf("execute %s: %v", e.Program, e.Errno)
+	return fmt.Sprintf("execute %q: %v", e.Program, e.Errno)
 }
 
 // Unwrap returns the errno.

@@ -15,7 +15,8 @@ import (
 // SIGTERM, and SIGKILL after the grace time; the result then says so. It says
 // Aborted as well where Close ended the command.
 //
-// The error is an *UnavailableError where the command could not be confined as
+// Where there is an error, nothing of the Result but its warnings counts. It is
+// an *UnavailableError where the command could not be confined as
 // asked, a *StartError where its program could not be executed, the context's
 // cause where that ended before the command ran, ErrUnkillable, and
 // keeper.ErrGone where the command's end could not be learned.
@@ -33,6 +34,9 @@ func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
 
 // runIn is a run with its directory.
 func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
+	if s.Program == "" {
+		return Result{}, errors.New("run: the Spec was not made by Resolve")
+	}
 	streams, err := openStreams(s)
 	if err != nil {
 		return Result{}, unavailable(s, "streams", err)

@@ -21,6 +21,9 @@ type Row struct {
 	Status  Status         `json:"status"`
 	// Detail says by what the promise is enforced or closed, or why it is not.
 	Detail string `json:"detail,omitempty"`
+	// Hint is what would have the promise enforced; empty where it is, and where
+	// nothing would.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Status is what became of a promise.

@@ -65,7 +65,10 @@ func Start(o Options) (*Keeper, error) {
 // Close kills every run that is left, waits until all are reaped, and ends the
 // keeper. It waits five seconds at the most for what cannot be killed.
 func (k *Keeper) Close() error {
-	k.closing.Store(true)
+	if k.closing.Swap(true) {
+		<-k.read
+		return nil
+	}
 	err := k.conn.finish()
 	<-k.read
 	k.conn.close()

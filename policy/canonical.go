@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // Canonical validates p and returns it with every path absolute, free of
@@ -83,7 +84,10 @@ func canonicalWorkspace(mode Mode, path string) (string, error) {
 		return "", failed(what, path, err)
 	}
 	if why := hollow(real); why != "" && mode.Confines() {
-		return "", &InputError{What: what, Value: path, Want: why}
+		if path == "." {
+			path = real // nobody typed the dot
+		}
+		return "", &InputError{What: what, Value: path, Want: why + "; name another directory as the workspace"}
 	}
 	info, err := os.Stat(real)
 	if err != nil {
@@ -145,6 +149,9 @@ func canonicalDevices(devices []string) ([]string, error) {
 func canonicalUnreadable(paths []string, granted Policy) ([]string, error) {
 	var out []string
 	for _, path := range paths {
+		if strings.HasPrefix(path, "~") {
+			return nil, &InputError{What: "unreadable path", Value: path, Want: "the shell has not replaced ~ by a home directory; write it out, or ./~ where it is meant"}
+		}
 		real, err := ResolveMissing(path)
 		if err != nil {
 			return nil, failed("unreadable path", path, err)

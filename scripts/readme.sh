@@ -17,14 +17,20 @@ want=$(sed "1d; s|/home/you/|$work/home/|" <<<"$block")
 # The caches stay where they are: only the home directory changes.
 GOMODCACHE=$(go env GOMODCACHE) GOCACHE=$(go env GOCACHE)
 export GOMODCACHE GOCACHE
-status=0
-got=$(cd "$work/tree" && HOME=$work/home bash -c "$command" 2>&1 </dev/null) || status=$?
-if ! diff <(echo "$want") <(echo "$got"); then
-	echo "README.md: the command printed something else" >&2
-	exit 1
-fi
-[[ $status == 1 && $(<"$work/tree/allowed") == ok && ! -e $work/home/refused ]] || {
-	echo "README.md: exit status $status, and wanted 1, with the file allowed and without refused" >&2
-	exit 1
-}
-echo "README.md: the command does what is printed"
+
+# With and without cgo: where a C compiler is installed, go links the binary
+# dynamically, and it must hold all the same.
+for cgo in 0 1; do
+	rm -f "$work/tree/allowed"
+	status=0
+	got=$(cd "$work/tree" && CGO_ENABLED=$cgo HOME=$work/home bash -c "$command" 2>&1 </dev/null) || status=$?
+	if ! diff <(echo "$want") <(echo "$got"); then
+		echo "README.md: with CGO_ENABLED=$cgo the command printed something else" >&2
+		exit 1
+	fi
+	[[ $status == 1 && $(<"$work/tree/allowed") == ok && ! -e $work/home/refused ]] || {
+		echo "README.md: with CGO_ENABLED=$cgo exit status $status, and wanted 1, with the file allowed and without refused" >&2
+		exit 1
+	}
+done
+echo "README.md: the command does what is printed, built with and without cgo"

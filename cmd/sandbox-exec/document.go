@@ -112,7 +112,7 @@ type documentFile struct {
 func openDocument(name string, stdout io.Writer) (*documentFile, error) {
 	switch {
 	case name == "":
-		return nil, nil
+		return nil, nil // also where it was given so, which is refused
 	case name == "-":
 		return &documentFile{w: stdout}, nil
 	case strings.HasPrefix(name, "fd:"):

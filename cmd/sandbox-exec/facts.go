@@ -65,8 +65,13 @@ func verbose(w io.Writer, r executor.Result) {
 		fmt.Fprintln(w, "sandbox-exec: not inherited:", strings.Join(r.Scrubbed, " "))
 	}
 	fmt.Fprintf(w, "sandbox-exec: %s mode, enforcement %s\n", r.Report.Mode, enforcement(r.Report))
-	for _, row := range r.Report.Rows {
-		fmt.Fprintf(w, "sandbox-exec:   %-14s %s%s\n", row.Promise, row.Status, parenthesised(row.Detail))
+	printRows(w, "sandbox-exec:   ", r.Report)
+}
+
+// printRows prints a report's rows, aligned.
+func printRows(w io.Writer, prefix string, r fact.Report) {
+	for _, row := range r.Rows {
+		fmt.Fprintf(w, "%s%-14s %s%s\n", prefix, row.Promise, row.Status, parenthesised(row.Detail))
 	}
 }
 

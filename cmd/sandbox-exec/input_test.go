@@ -73,7 +73,10 @@ func badValues(dir string) []badInput {
 		{"mode empty", []string{"--mode", ""}, `""`, "read-only, workspace-write, danger-full-access"},
 		{"workspace missing", []string{"--workspace", "/nope"}, `"/nope"`, "no such file or directory"},
 		{"workspace root", []string{"--workspace", "/"}, `"/"`, "cannot be granted"},
-		{"workspace empty", []string{"--workspace", ""}, `""`, "expected a directory"},
+		{"workspace empty", []string{"--workspace", ""}, `""`, "not empty"},
+		{"json empty", []string{"--json", ""}, `""`, "not empty"},
+		{"keep-env empty", []string{"--keep-env", ""}, `""`, "not empty"},
+		{"unreadable with a tilde", []string{"--unreadable", "~/.ssh"}, `"~/.ssh"`, "home directory"},
 		{"workspace file", []string{"--workspace", "file"}, `"file"`, "directory"},
 		{"workspace in proc", []string{"--workspace", "/proc/self"}, `"/proc/self"`, "cannot be granted"},
 		{"workspace in dev", []string{"--workspace", "/dev"}, `"/dev"`, "devices are granted one by one"},
@@ -145,5 +148,5 @@ func TestUnreadableWorkspaceIsRefused(t *testing.T) {
 }
 
 func TestNoCommandAtAll(t *testing.T) {
-	refused(t, sandboxed(t, t.TempDir()), badInput{value: `""`, want: "expected a non-empty string"})
+	refused(t, sandboxed(t, t.TempDir()), badInput{value: `""`, want: "expected -c COMMAND"})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -15,12 +16,17 @@ func newRoot(std stdio, status *int) *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       version(),
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("expected a command: run, probe, explain, version or completion (--help tells more)")
+		},
+		// Else a misspelt command is told only that it has no such flag.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.SetIn(std.in)
-	root.AddCommand(newRun(std, status), newVersion())
+	root.AddCommand(newRun(std, status), newProbe(std, status), newExplain(std), newVersion())
 	return root
 }
 

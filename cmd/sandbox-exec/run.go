@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -26,15 +28,14 @@ func newRun(std stdio, status *int) *cobra.Command {
 			"  sandbox-exec run --mode workspace-write --timeout 5m -c 'make test'\n" +
 			"  sandbox-exec run --mode workspace-write -- go build ./...",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.take(cmd, args); err != nil {
-				return err
-			}
+			wrong := flags.take(cmd, args)
 			var err error
-			*status, err = runCommand(cmd.Context(), flags, std)
+			*status, err = runCommand(cmd.Context(), flags, std, wrong)
 			return err
 		},
 	}
 	flags.register(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	return cmd
 }
 
@@ -45,11 +46,17 @@ func (f *runFlags) take(cmd *cobra.Command, args []string) error {
 	} else if len(args) > 0 {
 		return &policy.InputError{What: "argument", Value: args[0], Want: "expected -c COMMAND, or -- before a program and its arguments"}
 	}
-	if cmd.Flags().Changed("command") && f.request.Command == "" && len(args) > 0 {
-		return &policy.InputError{What: "command", Value: "", Want: "expected -c COMMAND or -- PROGRAM, not both"}
+	given := cmd.Flags().Changed("command")
+	switch {
+	case given && len(args) > 0:
+		return &policy.InputError{What: "command", Value: f.request.Command, Want: "expected -c COMMAND or -- PROGRAM, not both"}
+	case !given && len(args) == 0:
+		return &policy.InputError{What: "command", Value: "", Want: "expected -c COMMAND, or -- PROGRAM [ARGUMENT]..."}
+	case f.refused != nil:
+		return f.refused
 	}
-	if cmd.Flags().Changed("workspace") && f.policy.Workspace == "" {
-		return &policy.InputError{What: "workspace", Value: "", Want: "expected a directory"}
+	if err := checkEmpty(cmd.Flags()); err != nil {
+		return err
 	}
 	for _, path := range f.writable {
 		f.policy.Writable = append(f.policy.Writable, policy.Root{Path: path})
@@ -58,9 +65,22 @@ func (f *runFlags) take(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// checkEmpty refuses an empty value, such as an unset variable leaves: it would
+// count as not given.
+func checkEmpty(set *pflag.FlagSet) (err error) {
+	set.Visit(func(flag *pflag.Flag) {
+		list, many := flag.Value.(pflag.SliceValue)
+		empty := flag.Value.String() == "" || many && slices.Contains(list.GetSlice(), "")
+		if empty && flag.Name != "command" && err == nil {
+			err = &policy.InputError{What: flag.Name, Value: "", Want: "expected a value that is not empty"}
+		}
+	})
+	return err
+}
+
 // runCommand is one "run". The result file is opened before anything else, so
-// that it can tell also what kept the command from running.
-func runCommand(ctx context.Context, f runFlags, std stdio) (int, error) {
+// that it can tell also what kept the command from running, be it the flags.
+func runCommand(ctx context.Context, f runFlags, std stdio, wrong error) (int, error) {
 	document, err := openDocument(f.json, std.out)
 	if err != nil {
 		return statusSandbox, err
@@ -72,7 +92,10 @@ func runCommand(ctx context.Context, f runFlags, std stdio) (int, error) {
 	}
 	f.request.Stdin = input(std.in)
 
-	spec, result, err := execute(ctx, f)
+	spec, result, err := asked(executor.Spec{}, f), executor.Result{}, wrong
+	if wrong == nil {
+		spec, result, err = execute(ctx, f)
+	}
 	status := exitStatus(result.Exit)
 	if err != nil {
 		status = errorStatus(err, f.request.Command)
@@ -102,10 +125,7 @@ func lost(stderr io.Writer, r executor.Result) int {
 // execute resolves and runs, with the signals that ask this process to end
 // passed on to the command.
 func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, error) {
-	f.config.Environ = os.Environ()
-	f.config.Timeout, f.config.MaxTimeout = -1, -1
-	f.config.OwnTree = true
-	e, err := executor.New(f.config)
+	e, err := f.newExecutor()
 	if err != nil {
 		return executor.Spec{}, executor.Result{}, err
 	}
@@ -125,7 +145,7 @@ func execute(ctx context.Context, f runFlags) (executor.Spec, executor.Result, e
 func forwardSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}

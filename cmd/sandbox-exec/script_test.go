@@ -102,6 +102,7 @@ func outerFilter() {
 		Sysno: map[string]uint32{
 			"landlock_create_ruleset": unix.SYS_LANDLOCK_CREATE_RULESET,
 			"landlock_restrict_self":  unix.SYS_LANDLOCK_RESTRICT_SELF,
+			"seccomp":                 unix.SYS_SECCOMP,
 		}[name],
 		Errno: map[string]unix.Errno{"EPERM": unix.EPERM, "ENOSYS": unix.ENOSYS, "EINVAL": unix.EINVAL}[answer],
 	}

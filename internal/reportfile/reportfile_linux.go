@@ -22,14 +22,14 @@ func Open(path string) (*os.File, error) {
 	fail := func(err error) error { return fmt.Errorf("open the report file %s: %w", path, err) }
 	file, err := nofollow.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NONBLOCK, 0o666)
 	if errors.Is(err, unix.ELOOP) {
-		return nil, fail(fmt.Errorf("its path leads through a symlink, and none is followed: %w", err))
+		return nil, fail(fmt.Errorf("its path leads through a symlink, and none is followed (- and fd:N need no path): %w", err))
 	}
 	if err != nil {
 		return nil, fail(err)
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("expected a regular file, got %s", info.Mode().Type())
+		err = fmt.Errorf("expected a regular file, got %s (- and fd:N take anything)", info.Mode().Type())
 	}
 	if err != nil {
 		file.Close()

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
+	"github.com/sandbox-exec/sandbox-exec/executor"
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+func newExplain(std stdio) *cobra.Command {
+	var flags runFlags
+	var filter bool
+	cmd := &cobra.Command{
+		Use:   "explain [flags] -c COMMAND | -- PROGRAM [ARGUMENT]...",
+		Short: "Show what run would do: policy, rules, filter, plan; nothing runs",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.take(cmd, args); err != nil {
+				return err
+			}
+			return explain(std.out, flags, filter)
+		},
+	}
+	flags.registerPolicy(cmd.Flags())
+	cmd.Flags().BoolVar(&filter, "filter", false, "print the system call filter as libseccomp writes it, and nothing else")
+	return cmd
+}
+
+func explain(w io.Writer, f runFlags, filterOnly bool) error {
+	e, err := f.newExecutor()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	spec, err := e.Resolve(f.request)
+	if err != nil {
+		return err
+	}
+	plan, err := e.Explain(spec)
+	if err != nil {
+		return err
+	}
+	if filterOnly {
+		return printFilter(w, plan.Filter)
+	}
+	printSpec(w, spec)
+	printPlan(w, plan)
+	return nil
+}
+
+func printFilter(w io.Writer, v seccomp.Variant) error {
+	if v == seccomp.None {
+		_, err := fmt.Fprintln(w, "# no filter: the mode confines nothing")
+		return err
+	}
+	text, err := seccomp.PFC(v)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	return err
+}
+
+func printSpec(w io.Writer, s executor.Spec) {
+	p := s.Policy
+	fmt.Fprintln(w, "policy")
+	for _, line := range [][2]string{
+		{"mode", p.Mode.String()},
+		{"workspace", quoted(p.Workspace)},
+		{"writable", quoted(p.Roots()...)},
+		{"unreadable", quoted(p.Unreadable...)},
+		{"devices", quoted(p.Devices...)},
+		{"network", string(p.Network)},
+		{"ipc", string(p.IPC)},
+		{"temp", string(p.Temp) + tempNote(p.Temp)},
+		{"terminals", string(p.Terminals)},
+		{"directory", quoted(s.Dir)},
+		{"program", quoted(s.Program)},
+		{"arguments", quoted(s.Argv...)},
+		{"environment", fmt.Sprintf("%d variables; not inherited: %s", len(s.Env)+1, orNone(strings.Join(s.Scrubbed, " ")))},
+		{"timeout", timeoutText(s)},
+	} {
+		fmt.Fprintf(w, "  %-12s %s\n", line[0], orNone(line[1]))
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintln(w, "  warning:", warning)
+	}
+}
+
+// tempNote names what a grant of /tmp opens.
+func tempNote(t policy.Temp) string {
+	if t != policy.TempHost {
+		return ""
+	}
+	return ": other programs' files and sockets in /tmp can be changed, and programs that others start from there, such as those of go run"
+}
+
+func timeoutText(s executor.Spec) string {
+	if s.Timeout == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%s, then %s from SIGTERM to SIGKILL", s.Timeout, s.Grace)
+}
+
+func printPlan(w io.Writer, plan *confine.Plan) {
+	fmt.Fprintln(w, "landlock rules")
+	for _, rule := range plan.Rules {
+		fmt.Fprintf(w, "  %q: %s\n    %s\n", rule.Path, rule.Why, rule.Access)
+	}
+	fmt.Fprintf(w, "filter %s\n", plan.Filter)
+	for _, group := range plan.Filter.Groups() {
+		fmt.Fprintf(w, "  %-15s %d rules\n", group, rulesOf(plan.Filter, group))
+	}
+	fmt.Fprintln(w, "plan")
+	for _, step := range plan.Steps {
+		fmt.Fprintf(w, "  %-14s %d calls: %s\n", step.Name, len(step.Calls), step.Why)
+	}
+	fmt.Fprintf(w, "report: enforcement %s\n", enforcement(plan.Report))
+	printRows(w, "  ", plan.Report)
+}
+
+func rulesOf(v seccomp.Variant, group seccomp.Group) int {
+	n := 0
+	for _, rule := range v.Rules() {
+		if rule.Group == group {
+			n++
+		}
+	}
+	return n
+}
+
+func quoted(values ...string) string {
+	var list []string
+	for _, v := range values {
+		list = append(list, fmt.Sprintf("%q", v))
+	}
+	return strings.Join(list, " ")
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// newExecutor is the executor of a command line.
+func (f runFlags) newExecutor() (*executor.Executor, error) {
+	f.config.Environ = os.Environ()
+	f.config.Timeout, f.config.MaxTimeout = -1, -1
+	f.config.OwnTree = true
+	return executor.New(f.config)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandbox-exec/sandbox-exec/executor"
+	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+func newProbe(std stdio, status *int) *cobra.Command {
+	var asJSON bool
+	var stateDir string
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Try both confining modes here, and tell promise by promise what holds",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p := probe(cmd.Context(), stateDir)
+			if !p.Runs {
+				*status = statusSandbox
+			}
+			if asJSON {
+				return json.NewEncoder(std.out).Encode(p)
+			}
+			return p.print(std.out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	cmd.Flags().StringVar(&stateDir, "state-dir", "", "the private directory `DIR` for scratch directories (default: /var/tmp/sandbox-exec-UID)")
+	return cmd
+}
+
+// probed is what a probe found. Every mode was really run.
+type probed struct {
+	Version int    `json:"version"`
+	Kernel  string `json:"kernel"`
+	UID     int    `json:"uid"`
+	// Runs says that both confining modes can run.
+	Runs  bool         `json:"runs"`
+	Modes []probedMode `json:"modes"`
+}
+
+// probedMode is one mode: its report, or why nothing can run in it.
+type probedMode struct {
+	Mode   policy.Mode  `json:"mode"`
+	Report *fact.Report `json:"report,omitempty"`
+	Error  *failure     `json:"error,omitempty"`
+}
+
+func probe(ctx context.Context, stateDir string) probed {
+	p := probed{Version: documentVersion, Kernel: release(), UID: os.Geteuid(), Runs: true}
+	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
+		m := probedMode{Mode: mode}
+		report, err := try(ctx, mode, stateDir)
+		if err != nil {
+			m.Error, _ = explainFailure(err)
+			p.Runs = false
+		} else {
+			m.Report = &report
+		}
+		p.Modes = append(p.Modes, m)
+	}
+	return p
+}
+
+// try runs a command that does nothing, in an empty workspace.
+func try(ctx context.Context, mode policy.Mode, stateDir string) (fact.Report, error) {
+	workspace, err := os.MkdirTemp("", "sandbox-exec-probe-")
+	if err != nil {
+		return fact.Report{}, err
+	}
+	defer os.Remove(workspace)
+	f := runFlags{config: executor.Config{StateDir: stateDir}}
+	e, err := f.newExecutor()
+	if err != nil {
+		return fact.Report{}, err
+	}
+	defer e.Close()
+	spec, err := e.Resolve(executor.Request{Command: "true", Policy: &policy.Policy{Mode: mode, Workspace: workspace}})
+	if err != nil {
+		return fact.Report{}, err
+	}
+	result, err := e.Run(ctx, spec)
+	if err == nil && result.Exit.Failed() {
+		err = fmt.Errorf("bash ran and did not end well: exit status %d", result.Exit.Code)
+	}
+	return result.Report, err
+}
+
+func release() string {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (p probed) print(w io.Writer) error {
+	fmt.Fprintf(w, "Linux %s, uid %d\n\n", p.Kernel, p.UID)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PROMISE\tREAD-ONLY\tWORKSPACE-WRITE\tBY")
+	for i, promise := range policy.Promises() {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", promise, p.Modes[0].status(i), p.Modes[1].status(i), p.detail(i))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	p.printMissing(w)
+	return p.printVerdict(w)
+}
+
+func (m probedMode) status(i int) fact.Status {
+	if m.Report == nil {
+		return "cannot run"
+	}
+	return m.Report.Rows[i].Status
+}
+
+// detail says by what a promise is held, from the mode that holds it best.
+func (p probed) detail(i int) string {
+	for _, m := range p.Modes {
+		if m.Report != nil && m.Report.Rows[i].Status != fact.NotEnforced {
+			return m.Report.Rows[i].Detail
+		}
+	}
+	return ""
+}
+
+// printMissing has a line for each thing that does not hold, and what helps.
+func (p probed) printMissing(w io.Writer) {
+	for _, m := range p.Modes {
+		if m.Error != nil {
+			fmt.Fprintf(w, "\n%s cannot run: %s: %s\n", m.Mode, m.Error.Stage, m.Error.Detail)
+			printHint(w, m.Error.Hint)
+			continue
+		}
+		for _, row := range m.Report.Rows {
+			if row.Status == fact.NotEnforced {
+				fmt.Fprintf(w, "\n%s does not hold %s: %s\n", m.Mode, row.Promise, row.Detail)
+				printHint(w, row.Hint)
+			}
+		}
+	}
+}
+
+func printHint(w io.Writer, hint string) {
+	if hint != "" {
+		fmt.Fprintln(w, "  hint:", hint)
+	}
+}
+
+func (p probed) printVerdict(w io.Writer) error {
+	verdict := "the confining modes can run here"
+	if !p.Runs {
+		verdict = "no command can be confined here as it should be; none would run"
+	}
+	var full []string
+	for _, m := range p.Modes {
+		if m.Report != nil && m.Report.Enforcement == fact.Full {
+			full = append(full, m.Mode.String())
+		}
+	}
+	if len(full) > 0 {
+		verdict += "; full enforcement in " + strings.Join(full, " and ")
+	}
+	_, err := fmt.Fprintln(w, "\nverdict:", verdict)
+	return err
+}

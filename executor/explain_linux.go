@@ -1,0 +1,32 @@
+package executor
+
+import "github.com/sandbox-exec/sandbox-exec/confine"
+
+// Explain returns the plan that Run would have carried out for the spec. Nothing
+// runs. The plan is closed: it can be read and not executed. Its scratch
+// directory was made for it and is gone again.
+func (e *Executor) Explain(s Spec) (*confine.Plan, error) {
+	dir, err := e.state.makeRun()
+	if err != nil {
+		return nil, unavailable(s, "state", err)
+	}
+	plan, err := e.planIn(s, dir)
+	if err != nil {
+		return nil, err
+	}
+	return plan, e.state.removeRun(dir)
+}
+
+func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
+	streams, err := openStreams(s)
+	if err != nil {
+		return nil, unavailable(s, "streams", err)
+	}
+	defer streams.close()
+	plan, err := confine.Prepare(e.job(s, dir, streams))
+	if err != nil {
+		return nil, unavailable(s, "prepare", err)
+	}
+	plan.Close()
+	return plan, nil
+}
