@@ -22,9 +22,9 @@ type Job struct {
 	// Proof is a file of ours that the caller can write and that lies in no
 	// writable root. A confined helper must fail to open it for writing.
 	Proof string
-	// OwnTree says that the keeper owns all descendants of its process, and kills
-	// them at the command's end.
-	OwnTree bool
+	// Tree is why not all descendants of the command are killed at its end; nil
+	// where they are.
+	Tree error
 	// Stdin, Stdout and Stderr become descriptors 0, 1 and 2. The caller keeps
 	// them and closes them.
 	Stdin, Stdout, Stderr *os.File

@@ -165,8 +165,9 @@ func (h holder) isolation() (fact.Status, string) {
 }
 
 func (h holder) tree() (fact.Status, string) {
-	if h.job.OwnTree {
-		return fact.Enforced, "sub-reaper and a walk over all descendants; when sandbox-exec itself is killed, only the shell dies"
+	const killed = "; when the caller itself is killed, only the shell dies"
+	if h.job.Tree == nil {
+		return fact.Enforced, "sub-reaper and a walk over all descendants" + killed
 	}
-	return fact.NotEnforced, "the process group is killed; a process that leaves the group survives, and when the caller itself is killed only the shell dies"
+	return fact.NotEnforced, h.job.Tree.Error() + killed
 }

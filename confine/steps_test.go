@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -163,6 +164,7 @@ func TestReport(t *testing.T) {
 		missing  = fact.NotEnforced
 		unasked  = fact.NotAsked
 	)
+	group := errors.New("only the group")
 	ww := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkDeny}
 	open := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}
 	// In the order of policy.Promises.
@@ -173,12 +175,12 @@ func TestReport(t *testing.T) {
 		want []fact.Status
 		sum  fact.Enforcement
 	}{
-		{"read-only", Job{OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
-		{"read-only in a library", Job{}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
-		{"workspace-write", Job{Policy: ww, OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
-		{"the network allowed", Job{Policy: open, OwnTree: true}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
-		{"ABI 2", Job{OwnTree: true}, 2, []fact.Status{enforced, closed, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
-		{"no mode", Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
+		{"read-only", Job{}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
+		{"read-only in a library", Job{Tree: group}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
+		{"workspace-write", Job{Policy: ww}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"the network allowed", Job{Policy: open}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"ABI 2", Job{}, 2, []fact.Status{enforced, closed, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
+		{"no mode", Job{Tree: group, Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
 	} {
 		r := report(tt.job, landlock.Kernel{ABI: tt.abi})
 		var got []fact.Status

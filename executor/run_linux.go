@@ -93,7 +93,7 @@ func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: dir.scratch(), Proof: dir.proof(), OwnTree: e.config.OwnTree,
+		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(),
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
 }

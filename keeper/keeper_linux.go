@@ -16,6 +16,9 @@ type Keeper struct {
 	conn *conn
 	// read is closed when the last event has been read.
 	read chan struct{}
+	// tree is why the keeper does not own all descendants of its process; nil
+	// where it does.
+	tree error
 	// closing says that Close was called.
 	closing atomic.Bool
 
@@ -35,17 +38,17 @@ var ErrSurvived = errors.New("a process that the command left behind could not b
 // Options is what a keeper may assume. The zero value assumes nothing.
 type Options struct {
 	// OwnTree says that this process starts no other processes, and one command
-	// at a time. It becomes a sub-reaper, and at a command's end every descendant
-	// that is left is killed.
+	// at a time. It becomes a sub-reaper where it can, and at a command's end
+	// every descendant that is left is killed.
 	OwnTree bool
 }
 
 // Start starts a keeper in this process. Close ends it.
 func Start(o Options) (*Keeper, error) {
+	tree := errors.New("only the process group is killed: a process that leaves it survives")
 	if o.OwnTree {
-		if err := errors.Join(hasChildren(), becomeReaper()); err != nil {
-			return nil, err
-		}
+		tree = ownTree()
+		o.OwnTree = tree == nil
 	}
 	ours, theirs, err := pair()
 	if err != nil {
@@ -56,11 +59,14 @@ func Start(o Options) (*Keeper, error) {
 		ours.close()
 		return nil, err
 	}
-	k := &Keeper{conn: ours, read: make(chan struct{}), runs: map[uint64]*Process{}}
+	k := &Keeper{conn: ours, tree: tree, read: make(chan struct{}), runs: map[uint64]*Process{}}
 	go serve(server, o)
 	go k.events()
 	return k, nil
 }
+
+// Tree says why a command's whole tree is not killed with it; nil where it is.
+func (k *Keeper) Tree() error { return k.tree }
 
 // Close kills every run that is left, waits until all are reaped, and ends the
 // keeper. It waits five seconds at the most for what cannot be killed.

@@ -12,10 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeReaper makes this process the parent of whatever its descendants
-// leave behind, so that none of them can get out of its sight: a process's
-// parent is one of its ancestors until all of those are dead.
-func becomeReaper() error {
+// ownTree makes this process the parent of whatever its descendants leave
+// behind, so that none of them can get out of its sight: a process's parent is
+// one of its ancestors until all of those are dead.
+//
+// A process can have children from before, of the program that it was until
+// exec. What those leave behind could not be told from a command's, so the tree
+// is then not owned.
+func ownTree() error {
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		return fmt.Errorf("children cannot be listed (CONFIG_PROC_CHILDREN): %w", err)
+	}
+	children, err := childrenOf(os.Getpid())
+	if err != nil {
+		return fmt.Errorf("list the children: %w", err)
+	}
+	if len(children) > 0 {
+		return errors.New("this process had children before")
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a sub-reaper: %w", err)
 	}
@@ -101,14 +115,6 @@ func childrenOf(pid int) ([]int, error) {
 
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
-}
-
-// hasChildren reports whether the kernel lists children at all.
-func hasChildren() error {
-	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
-		return fmt.Errorf("list children (CONFIG_PROC_CHILDREN): %w", err)
-	}
-	return nil
 }
 
 // signalStrays signals the descendants that have left the leader's group.

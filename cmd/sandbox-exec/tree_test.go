@@ -89,3 +89,20 @@ func forget(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 }
+
+// TestChildrenFromBefore: a program that executes sandbox-exec in its own place
+// leaves it its children. They are not the command's, and live on.
+func TestChildrenFromBefore(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("bash"))
+	dir := realTempDir(t)
+	t.Cleanup(func() { stopBeats(t, dir) })
+	script := `(while [ ! -e stop ]; do echo >alive; sleep 0.02; done) </dev/null >/dev/null 2>&1 &
+		until [ -e alive ]; do sleep 0.01; done; exec sandbox-exec run --verbose -c true`
+	o := finish(t, command(t, dir, "bash", "-c", script))
+	if o.status != 0 || !strings.Contains(o.stderr, "tree           not enforced (this process had children before") {
+		t.Errorf("%+v", o)
+	}
+	if !beats(t, dir) {
+		t.Error("the child from before is dead")
+	}
+}
