@@ -38,7 +38,6 @@ var hints = map[policy.Promise]string{
 	policy.PromiseSetID:       "read-only mode holds it",
 	policy.PromiseUnixSockets: "it is closed while the network is denied",
 	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
-	policy.PromiseTree:        "run the sandbox-exec command, which owns the whole tree",
 }
 
 func sum(r fact.Report) fact.Enforcement {

@@ -31,8 +31,9 @@ type Config struct {
 	// OwnTree says that this process starts no other processes and runs one
 	// command at a time, as a command line does. It then becomes the parent of
 	// all that a command leaves behind, and kills that at the command's end,
-	// also what has left the process group. In a program that has other children
-	// these would be killed.
+	// also what has left the process group. In a program that starts others later
+	// these would be killed; where it has children already the tree is not owned,
+	// and the report says so. The process stays a sub-reaper after Close.
 	OwnTree bool
 	// Timeout is for requests that name none; zero is two minutes, negative is
 	// no timeout.

@@ -15,6 +15,8 @@ type Executor struct {
 	config Config
 	shell  string
 	helper string
+	// links are the symlinks that a configured helper was reached through.
+	links  []string
 	state  state
 	keeper *keeper.Keeper
 }
@@ -30,12 +32,10 @@ func New(c Config) (*Executor, error) {
 			"call confine.RunHelper() as the first statement of main (and of TestMain), or set Config.Helper")
 	}
 	e := &Executor{config: c, helper: c.Helper}
-	if e.helper == "" {
-		e.helper = self
-	} else if !filepath.IsAbs(e.helper) {
-		return nil, &policy.InputError{What: "helper", Value: c.Helper, Want: "expected an absolute path"}
+	err := e.findHelper()
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if e.shell, err = findShell(c.Shell); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,25 @@ func New(c Config) (*Executor, error) {
 	return e, nil
 }
 
+// findHelper settles which program is started. A symlink is followed once: what
+// it leads to later is not what was looked at.
+func (e *Executor) findHelper() error {
+	if e.helper == "" {
+		e.helper = self
+		return nil
+	}
+	if !filepath.IsAbs(e.helper) {
+		return &policy.InputError{What: "helper", Value: e.helper, Want: "expected an absolute path"}
+	}
+	real, links, err := policy.Follow(e.helper)
+	if err != nil {
+		return &policy.InputError{What: "helper", Value: e.helper, Want: "expected an executable file", Err: err}
+	}
+	e.helper, e.links = real, links
+	return nil
+}
+
 // Close kills every command that still runs and waits for its end, at most
-// five seconds for one that cannot be killed. Their runs end as aborted.
+// keeper.EndPatience for one that cannot be killed. Their runs end as aborted.
 // Closing again does nothing.
 func (e *Executor) Close() error { return e.keeper.Close() }

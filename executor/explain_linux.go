@@ -1,6 +1,10 @@
 package executor
 
-import "github.com/sandbox-exec/sandbox-exec/confine"
+import (
+	"errors"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
+)
 
 // Explain returns the plan that Run would have carried out for the spec. Nothing
 // runs. The plan is closed: it can be read and not executed. Its scratch
@@ -11,13 +15,13 @@ func (e *Executor) Explain(s Spec) (*confine.Plan, error) {
 		return nil, unavailable(s, "state", err)
 	}
 	plan, err := e.planIn(s, dir)
-	if err != nil {
-		return nil, err
-	}
-	return plan, e.state.removeRun(dir)
+	return plan, errors.Join(err, e.state.removeRun(dir))
 }
 
 func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
+	if s.Program == "" {
+		return nil, errUnresolved
+	}
 	streams, err := openStreams(s)
 	if err != nil {
 		return nil, unavailable(s, "streams", err)

@@ -76,12 +76,10 @@ func (e *Executor) checkHelper(p policy.Policy) error {
 	if e.config.Helper == "" {
 		return nil // this very program, whatever lies at its path by now
 	}
-	real, err := policy.Resolve(e.config.Helper)
-	if err != nil {
-		return nil // starting it will say why
-	}
-	if root, held := holder(p.Roots(), real); held {
-		return &policy.InputError{What: "helper", Value: e.config.Helper, Want: "it lies in the writable root " + root + ", where a command could replace it"}
+	for _, path := range append([]string{e.helper}, e.links...) {
+		if root, held := holder(p.Roots(), path); held {
+			return &policy.InputError{What: "helper", Value: e.config.Helper, Want: "it lies in the writable root " + root + ", where a command could replace it"}
+		}
 	}
 	return nil
 }

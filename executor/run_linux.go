@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
@@ -15,11 +16,11 @@ import (
 // SIGTERM, and SIGKILL after the grace time; the result then says so. It says
 // Aborted as well where Close ended the command.
 //
-// Where there is an error, nothing of the Result but its warnings counts. It is
-// an *UnavailableError where the command could not be confined as
+// Where there is an error the command did not run, and nothing of the Result but
+// its warnings counts: an *UnavailableError where it could not be confined as
 // asked, a *StartError where its program could not be executed, the context's
-// cause where that ended before the command ran, ErrUnkillable, and
-// keeper.ErrGone where the command's end could not be learned.
+// cause where that ended first. Or, with ErrUnkillable and ErrEndUnknown, it ran
+// and its end is not known, and the Result has all but that.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
 	dir, err := e.state.makeRun()
 	if err != nil {
@@ -32,10 +33,13 @@ func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
 	return result, err
 }
 
+// errUnresolved refuses a Spec that somebody made by hand.
+var errUnresolved = errors.New("the Spec was not made by Resolve")
+
 // runIn is a run with its directory.
 func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
 	if s.Program == "" {
-		return Result{}, errors.New("run: the Spec was not made by Resolve")
+		return Result{}, errUnresolved
 	}
 	streams, err := openStreams(s)
 	if err != nil {
@@ -54,23 +58,33 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 	}
 	streams.start()
 	cause, err := supervise(ctx, s, process)
-	if err != nil {
-		return Result{}, err
-	}
 	result := Result{Duration: time.Since(begin), Timeout: s.Timeout, Report: plan.Report, Scrubbed: s.Scrubbed}
-	status, err := process.Status()
-	if err != nil {
-		return Result{}, fmt.Errorf("learn how the command ended: %w", err)
-	}
 	streams.drain(cause.drain(ctx, s.Grace))
-	result.Exit = exit(status, cause)
-	var survived error
-	if result.Leftover, survived = process.Leftover(); survived != nil {
-		result.Warnings = append(result.Warnings, survived.Error())
-	}
 	result.Stdout, result.Stderr = streams.stdout.output(), streams.stderr.output()
-	judge(&result, s, plan)
-	return result, nil
+	if err = errors.Join(err, result.collect(process, cause)); err == nil {
+		judge(&result, s, plan)
+	}
+	return result, err
+}
+
+// collect adds how the command ended. One that was not to be killed has not.
+func (r *Result) collect(p *keeper.Process, c cause) error {
+	r.Exit = fact.Exit{TimedOut: c == byTimeout, Aborted: c == byCaller}
+	select {
+	case <-p.Done():
+	default:
+		return nil
+	}
+	status, err := p.Status()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrEndUnknown, err)
+	}
+	r.Exit = exit(status, c)
+	var survived error
+	if r.Leftover, survived = p.Leftover(); survived != nil {
+		r.Warnings = append(r.Warnings, survived.Error())
+	}
+	return nil
 }
 
 // prepare makes the plan, and refuses one that holds less than is required.

@@ -105,7 +105,7 @@ func ownMode(dir *os.File) (fs.FileMode, error) {
 		return 0, err
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
-		return 0, errors.New("it belongs to another user")
+		return 0, fmt.Errorf("it belongs to another user: %w", fs.ErrPermission)
 	}
 	return info.Mode().Perm(), nil
 }

@@ -23,6 +23,10 @@ func (i Interrupt) Error() string { return "interrupted by " + signalName(i.Sign
 // another user's identity. It runs on.
 var ErrUnkillable = errors.New("the command could not be killed and runs on")
 
+// ErrEndUnknown says that a command ran and that how it ended could not be
+// learned, because its keeper is gone or the kernel does not tell.
+var ErrEndUnknown = errors.New("how the command ended could not be learned")
+
 // cause is what ended a run first.
 type cause uint8
 
@@ -70,15 +74,11 @@ func stop(p *keeper.Process, first syscall.Signal, grace time.Duration) error {
 		return nil
 	}
 	_ = p.Signal(syscall.SIGKILL)
-	if ended(p, max(grace, killPatience)) {
+	if ended(p, max(grace, keeper.EndPatience)) {
 		return nil
 	}
 	return ErrUnkillable
 }
-
-// killPatience is how long the death of a killed process may take at least: it
-// may have much memory to give back.
-const killPatience = 5 * time.Second
 
 func ended(p *keeper.Process, within time.Duration) bool {
 	timer := time.NewTimer(within)

@@ -124,3 +124,14 @@ func TestSecondMountOfDevices(t *testing.T) {
 		t.Errorf("a root that holds the mount: %s", out)
 	}
 }
+
+// TestHelperThatIsMissing is told at once.
+func TestHelperThatIsMissing(t *testing.T) {
+	for _, helper := range []string{"/no/such/helper", "relative/helper"} {
+		_, err := executor.New(executor.Config{Helper: helper, StateDir: stateDir(t)})
+		var input *policy.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), helper) {
+			t.Errorf("%s: got %v", helper, err)
+		}
+	}
+}

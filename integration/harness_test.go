@@ -27,6 +27,7 @@ var programs = map[string]func(args []string) int{
 	"as-runner":    runner,
 	"as-prober":    prober,
 	"as-holder":    holder,
+	"as-victim":    victimProgram,
 }
 
 func TestMain(m *testing.M) {

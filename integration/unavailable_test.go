@@ -118,7 +118,7 @@ func TestForgottenHook(t *testing.T) {
 // A helper that is no helper is never taken for a command that ran.
 func TestForeignHelper(t *testing.T) {
 	needs(t)
-	for _, helper := range []string{"/bin/true", "/bin/false", "/bin/sh", "/no/such/helper", "/dev/null"} {
+	for _, helper := range []string{"/bin/true", "/bin/false", "/bin/sh", "/dev/null"} {
 		t.Run(helper, func(t *testing.T) {
 			work := realTempDir(t)
 			e := newExecutor(t, executor.Config{Helper: helper})

@@ -151,10 +151,10 @@ func (c *child) wait() (event, error) {
 	<-c.dead
 	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	var end event
-	var left error
 	if c.options.OwnTree {
+		var left error
 		end.Leftover, left = killTree(c.pid)
-		end.Survived = errors.Is(left, ErrSurvived)
+		end.Survived = left != nil
 	}
 	status, err := c.bury()
 	end.Status = status
@@ -179,6 +179,9 @@ const (
 	reapTries = 100
 	reapPause = 5 * time.Millisecond
 )
+
+// EndPatience is how long the end of a killed command may take.
+const EndPatience = treePatience + reapTries*reapPause + 2*time.Second
 
 // reap takes the dead child's status, if a tracer does not hold it back.
 func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {

@@ -33,7 +33,7 @@ type Keeper struct {
 var ErrGone = errors.New("the keeper is gone")
 
 // ErrSurvived says that something of a command could not be killed.
-var ErrSurvived = errors.New("a process that the command left behind could not be killed and runs on")
+var ErrSurvived = errors.New("what the command left behind could not all be killed, and may run on")
 
 // Options is what a keeper may assume. The zero value assumes nothing.
 type Options struct {
@@ -69,7 +69,7 @@ func Start(o Options) (*Keeper, error) {
 func (k *Keeper) Tree() error { return k.tree }
 
 // Close kills every run that is left, waits until all are reaped, and ends the
-// keeper. It waits five seconds at the most for what cannot be killed.
+// keeper. It waits EndPatience at the most for what cannot be killed.
 func (k *Keeper) Close() error {
 	if k.closing.Swap(true) {
 		<-k.read

@@ -23,7 +23,14 @@ type Name struct {
 
 // NewName returns a new name for something of this process.
 func NewName() (Name, error) {
-	n := Name{PID: uint64(os.Getpid()), Serial: strings.ToLower(rand.Text()[:8])}
+	n := Name{Serial: strings.ToLower(rand.Text()[:8])}
+	self, err := os.Readlink("/proc/self") // our number as /proc knows it
+	if err != nil {
+		return n, err
+	}
+	if n.PID, err = strconv.ParseUint(self, 10, 64); err != nil {
+		return n, fmt.Errorf("read our number from /proc/self: %w", err)
+	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return n, err

@@ -35,7 +35,7 @@ type event struct {
 	// Status is the wait status of a command that exited.
 	Status syscall.WaitStatus `json:"status,omitempty"`
 	// Leftover counts what was killed at the end besides the command itself;
-	// Survived says that something could not be.
+	// Survived says that not all of it could be, or that it is not known.
 	Leftover int  `json:"leftover,omitempty"`
 	Survived bool `json:"survived,omitempty"`
 }

@@ -48,9 +48,6 @@ func serve(c *conn, o Options) {
 	c.close()
 }
 
-// closePatience bounds how long the end waits for killed commands.
-const closePatience = 5 * time.Second
-
 // wait waits for the end of all runs. It is false where one could not be
 // killed; the thread that started it then stays, or its death signal would go
 // to a command that is only slow.
@@ -63,7 +60,7 @@ func (s *server) wait() bool {
 	select {
 	case <-ended:
 		return true
-	case <-time.After(closePatience):
+	case <-time.After(EndPatience):
 		return false
 	}
 }

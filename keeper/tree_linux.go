@@ -21,7 +21,10 @@ import (
 // is then not owned.
 func ownTree() error {
 	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
-		return fmt.Errorf("children cannot be listed (CONFIG_PROC_CHILDREN): %w", err)
+		return fmt.Errorf("children cannot be listed (/proc, CONFIG_PROC_CHILDREN): %w", err)
+	}
+	if err := ownProc(); err != nil {
+		return err
 	}
 	children, err := childrenOf(os.Getpid())
 	if err != nil {
@@ -32,6 +35,19 @@ func ownTree() error {
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a sub-reaper: %w", err)
+	}
+	return nil
+}
+
+// ownProc checks that /proc is of this process's pid namespace: else its numbers
+// are other processes'.
+func ownProc() error {
+	self, err := os.Readlink("/proc/self")
+	if err == nil && self != strconv.Itoa(os.Getpid()) {
+		err = fmt.Errorf("it calls this process %s, not %d", self, os.Getpid())
+	}
+	if err != nil {
+		return fmt.Errorf("/proc is of another pid namespace: %w", err)
 	}
 	return nil
 }
@@ -89,7 +105,7 @@ func descendants(leader int) ([]int, error) {
 func childrenOf(pid int) ([]int, error) {
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
 	threads, err := os.ReadDir(tasks)
-	if gone(err) {
+	if gone(err) && pid != os.Getpid() {
 		return nil, nil
 	}
 	if err != nil {

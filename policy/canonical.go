@@ -18,10 +18,11 @@ func (p Policy) Canonical() (Policy, error) {
 	p = p.spelled()
 	c := Policy{Mode: p.Mode, Network: p.Network, IPC: p.IPC, Temp: p.Temp, Terminals: p.Terminals}
 	var err error
-	if c.Workspace, err = canonicalWorkspace(p.Mode, p.Workspace); err != nil {
+	var trails []trail
+	if c.Workspace, trails, err = canonicalWorkspace(p.Mode, p.Workspace); err != nil {
 		return Policy{}, err
 	}
-	if c.Writable, err = canonicalRoots(p.Writable); err != nil {
+	if c.Writable, trails, err = canonicalRoots(p.Writable, trails); err != nil {
 		return Policy{}, err
 	}
 	if c.Devices, err = canonicalDevices(p.Devices); err != nil {
@@ -30,12 +31,18 @@ func (p Policy) Canonical() (Policy, error) {
 	if c.Unreadable, err = canonicalUnreadable(p.Unreadable, c); err != nil {
 		return Policy{}, err
 	}
-	return c, c.checkRoots(p)
+	return c, c.checkRoots(trails)
 }
 
-// checkRoots looks at the roots together. asked is the policy before its
-// symlinks were followed.
-func (p Policy) checkRoots(asked Policy) error {
+// trail is how a root was reached. It is of the very walk that found the root:
+// a second walk may be led elsewhere.
+type trail struct {
+	asked string
+	links []string
+}
+
+// checkRoots looks at the roots together.
+func (p Policy) checkRoots(trails []trail) error {
 	roots := p.Roots()
 	if len(roots) == 0 {
 		return nil
@@ -49,76 +56,76 @@ func (p Policy) checkRoots(asked Policy) error {
 			return &InputError{What: "writable root", Value: root, Want: why}
 		}
 	}
-	for _, path := range asked.Roots() {
-		if err := checkLinks(path, roots); err != nil {
+	for _, t := range trails {
+		if err := t.check(roots); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkLinks refuses a root that is reached through a symlink inside a root: an
+// check refuses a root that is reached through a symlink inside a root: an
 // earlier command may have put it there, to be granted what it leads to.
-func checkLinks(path string, roots []string) error {
-	_, links, err := Follow(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // an optional root that is missing
-	}
-	if err != nil {
-		return failed("writable root", path, err)
-	}
-	for _, link := range links {
+func (t trail) check(roots []string) error {
+	for _, link := range t.links {
 		for _, root := range roots {
 			if Within(root, link) {
-				return &InputError{What: "writable root", Value: path, Want: "it leads through the symlink " + link + ", which lies in the writable root " + root + "; name what it leads to"}
+				return &InputError{What: "writable root", Value: t.asked, Want: "it leads through the symlink " + link + ", which lies in the writable root " + root + "; name what it leads to"}
 			}
 		}
 	}
 	return nil
 }
 
-func canonicalWorkspace(mode Mode, path string) (string, error) {
-	const what = "workspace"
-	real, err := Resolve(path)
-	if err != nil {
-		return "", failed(what, path, err)
+func canonicalWorkspace(mode Mode, path string) (string, []trail, error) {
+	real, links, err := Follow(path)
+	if err == nil {
+		err = lookAtWorkspace(mode, path, real)
+	} else {
+		err = failed("workspace", path, err)
 	}
+	return real, []trail{{path, links}}, err
+}
+
+func lookAtWorkspace(mode Mode, path, real string) error {
+	const what = "workspace"
 	if why := hollow(real); why != "" && mode.Confines() {
 		if path == "." {
 			path = real // nobody typed the dot
 		}
-		return "", &InputError{What: what, Value: path, Want: why + "; name another directory as the workspace"}
+		return &InputError{What: what, Value: path, Want: why + "; name another directory as the workspace"}
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return "", failed(what, path, err)
+		return failed(what, path, err)
 	}
 	if !info.IsDir() {
-		return "", &InputError{What: what, Value: path, Want: "expected a directory"}
+		return &InputError{What: what, Value: path, Want: "expected a directory"}
 	}
 	dir, err := os.Open(real)
 	if err != nil {
-		return "", failed(what, path, err)
+		return failed(what, path, err)
 	}
-	return real, dir.Close()
+	return dir.Close()
 }
 
-func canonicalRoots(roots []Root) ([]Root, error) {
+func canonicalRoots(roots []Root, trails []trail) ([]Root, []trail, error) {
 	var out []Root
 	for _, root := range roots {
-		real, err := Resolve(root.Path)
+		real, links, err := Follow(root.Path)
 		if root.Optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, failed("writable root", root.Path, err)
+			return nil, nil, failed("writable root", root.Path, err)
 		}
 		if why := hollow(real); why != "" {
-			return nil, &InputError{What: "writable root", Value: root.Path, Want: why}
+			return nil, nil, &InputError{What: "writable root", Value: root.Path, Want: why}
 		}
 		out = append(out, Root{Path: real, Optional: root.Optional})
+		trails = append(trails, trail{root.Path, links})
 	}
-	return out, nil
+	return out, trails, nil
 }
 
 func canonicalDevices(devices []string) ([]string, error) {

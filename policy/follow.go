@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -20,36 +21,52 @@ func Resolve(path string) (string, error) {
 }
 
 // Follow is Resolve, and also returns where each symlink lies that path leads
-// through. Two dots mean the parent of what was reached, as in the kernel.
+// through. Two dots mean the parent of what was reached and not of what is
+// written.
 func Follow(path string) (real string, links []string, err error) {
+	w, err := walk(path)
+	return w.real, w.links, err
+}
+
+// walked is how far a path led.
+type walked struct {
+	real  string   // what was reached, free of symlinks
+	rest  []string // the names that were not, the missing one first
+	links []string // where the symlinks on the way lie
+}
+
+func walk(path string) (walked, error) {
 	rest, err := parts(path)
-	if err != nil {
-		return "", nil, err
+	w := walked{real: "/", rest: rest}
+	for err == nil && len(w.rest) > 0 {
+		err = w.step()
 	}
-	for real = "/"; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		if name == ".." {
-			real = filepath.Dir(real)
-			continue
-		}
-		next := filepath.Join(real, name)
-		target, err := readLink(next)
-		switch {
-		case err != nil:
-			return "", links, err
-		case target == "":
-			real = next
-			continue
-		case len(links) == maxLinks:
-			return "", links, &fs.PathError{Op: "follow", Path: path, Err: syscall.ELOOP}
-		case filepath.IsAbs(target):
-			real = "/"
-		}
-		links = append(links, next)
-		rest = append(split(target), rest...)
+	return w, err
+}
+
+// step goes on by one name.
+func (w *walked) step() error {
+	name := w.rest[0]
+	if name == ".." {
+		w.real, w.rest = filepath.Dir(w.real), w.rest[1:]
+		return nil
 	}
-	return real, links, nil
+	next := filepath.Join(w.real, name)
+	target, err := readLink(next)
+	switch {
+	case err != nil:
+		return err
+	case target == "":
+		w.real, w.rest = next, w.rest[1:]
+		return nil
+	case len(w.links) == maxLinks:
+		return &fs.PathError{Op: "follow", Path: next, Err: syscall.ELOOP}
+	case filepath.IsAbs(target):
+		w.real = "/"
+	}
+	w.links = append(w.links, next)
+	w.rest = append(split(target), w.rest[1:]...)
+	return nil
 }
 
 // parts are the names of a path from the root. It is not cleaned: behind a
@@ -88,19 +105,14 @@ func readLink(path string) (string, error) {
 }
 
 // ResolveMissing is Resolve for a path whose end may not exist: as much of it as
-// exists is resolved.
+// exists is resolved. What is missing cannot be left again by two dots.
 func ResolveMissing(path string) (string, error) {
-	real, err := Resolve(path)
+	w, err := walk(path)
 	if path == "" || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+		return w.real, err
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
+	if slices.Contains(w.rest, "..") {
 		return "", err
 	}
-	if _, err := os.Lstat(abs); err == nil {
-		return "", errors.New("it is a symlink that leads nowhere")
-	}
-	parent, err := ResolveMissing(filepath.Dir(abs))
-	return filepath.Join(parent, filepath.Base(abs)), err
+	return filepath.Join(append([]string{w.real}, w.rest...)...), nil
 }

@@ -17,7 +17,8 @@ var (
 	deviceTypes = []string{"devtmpfs", "devpts"}
 	kernelTypes = []string{
 		"proc", "sysfs", "cgroup", "cgroup2", "securityfs", "debugfs", "tracefs",
-		"configfs", "bpf", "efivarfs", "pstore", "binfmt_misc",
+		"configfs", "bpf", "efivarfs", "pstore", "binfmt_misc", "selinuxfs", "fusectl", "resctrl",
+		"nfsd", "rpc_pipefs", "binder",
 	}
 )
 

@@ -27,7 +27,7 @@ type document struct {
 	Command    string      `json:"command"`
 	Argv       []string    `json:"argv"`
 	ExitStatus int         `json:"exitStatus"`
-	// Exit is null where the command did not run.
+	// Exit is null where the command did not run, or its end is not known.
 	Exit       *fact.Exit    `json:"exit"`
 	DurationMS int64         `json:"durationMs"`
 	TimeoutMS  int64         `json:"timeoutMs,omitempty"`
@@ -66,6 +66,9 @@ func describe(spec executor.Spec, r executor.Result, status int, err error) docu
 	}
 	if err != nil {
 		d.Error, d.Report = explainFailure(err)
+		if unknownEnd(err) {
+			d.Report = &r.Report
+		}
 		return d
 	}
 	d.Exit, d.Report = &r.Exit, &r.Report
@@ -98,6 +101,8 @@ func explainFailure(err error) (*failure, *fact.Report) {
 		f.Stage = "input"
 	case errors.As(err, &start):
 		f.Stage = "exec"
+	case unknownEnd(err):
+		f.Stage = "end"
 	}
 	return f, nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +24,12 @@ func newExplain(std stdio) *cobra.Command {
 			if err := flags.take(cmd, args); err != nil {
 				return err
 			}
-			return explain(std.out, flags, filter)
+			out := &errWriter{w: std.out}
+			show := printAll
+			if filter {
+				show = printFilter
+			}
+			return errors.Join(explain(out, flags, show), out.err)
 		},
 	}
 	flags.registerPolicy(cmd.Flags())
@@ -32,7 +37,20 @@ func newExplain(std stdio) *cobra.Command {
 	return cmd
 }
 
-func explain(w io.Writer, f runFlags, filterOnly bool) error {
+// errWriter remembers the first error of its writer.
+type errWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (e *errWriter) Write(b []byte) (int, error) {
+	if e.err == nil {
+		_, e.err = e.w.Write(b)
+	}
+	return len(b), nil
+}
+
+func explain(w io.Writer, f runFlags, show func(io.Writer, executor.Spec, *confine.Plan) error) error {
 	e, err := f.newExecutor()
 	if err != nil {
 		return err
@@ -46,23 +64,22 @@ func explain(w io.Writer, f runFlags, filterOnly bool) error {
 	if err != nil {
 		return err
 	}
-	if filterOnly {
-		return printFilter(w, plan.Filter)
-	}
-	printSpec(w, spec)
+	return show(w, spec, plan)
+}
+
+func printAll(w io.Writer, s executor.Spec, plan *confine.Plan) error {
+	printSpec(w, s)
 	printPlan(w, plan)
 	return nil
 }
 
-func printFilter(w io.Writer, v seccomp.Variant) error {
-	if v == seccomp.None {
-		_, err := fmt.Fprintln(w, "# no filter: the mode confines nothing")
-		return err
+func printFilter(w io.Writer, _ executor.Spec, plan *confine.Plan) error {
+	if plan.Filter == seccomp.None {
+		fmt.Fprintln(w, "# no filter: the mode confines nothing")
+		return nil
 	}
-	text, err := seccomp.PFC(v)
-	if err == nil {
-		_, err = io.WriteString(w, text)
-	}
+	text, err := seccomp.PFC(plan.Filter)
+	fmt.Fprint(w, text)
 	return err
 }
 
@@ -82,7 +99,7 @@ func printSpec(w io.Writer, s executor.Spec) {
 		{"directory", quoted(s.Dir)},
 		{"program", quoted(s.Program)},
 		{"arguments", quoted(s.Argv...)},
-		{"environment", fmt.Sprintf("%d variables; not inherited: %s", len(s.Env)+1, orNone(strings.Join(s.Scrubbed, " ")))},
+		{"environment", fmt.Sprintf("%d variables besides TMPDIR; not inherited: %s", len(s.Env), orNone(strings.Join(s.Scrubbed, " ")))},
 		{"timeout", timeoutText(s)},
 	} {
 		fmt.Fprintf(w, "  %-12s %s\n", line[0], orNone(line[1]))
@@ -147,12 +164,4 @@ func orNone(s string) string {
 		return "none"
 	}
 	return s
-}
-
-// newExecutor is the executor of a command line.
-func (f runFlags) newExecutor() (*executor.Executor, error) {
-	f.config.Environ = os.Environ()
-	f.config.Timeout, f.config.MaxTimeout = -1, -1
-	f.config.OwnTree = true
-	return executor.New(f.config)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,9 @@ func probe(ctx context.Context, stateDir string) probed {
 	return p
 }
 
+// probeTimeout is far more than a command that does nothing needs.
+const probeTimeout = 30 * time.Second
+
 // try runs a command that does nothing, in an empty workspace.
 func try(ctx context.Context, mode policy.Mode, stateDir string) (fact.Report, error) {
 	workspace, err := os.MkdirTemp("", "sandbox-exec-probe-")
@@ -85,7 +89,7 @@ func try(ctx context.Context, mode policy.Mode, stateDir string) (fact.Report, e
 		return fact.Report{}, err
 	}
 	defer e.Close()
-	spec, err := e.Resolve(executor.Request{Command: "true", Policy: &policy.Policy{Mode: mode, Workspace: workspace}})
+	spec, err := e.Resolve(executor.Request{Command: "true", Timeout: probeTimeout, Policy: &policy.Policy{Mode: mode, Workspace: workspace}})
 	if err != nil {
 		return fact.Report{}, err
 	}
@@ -160,14 +164,17 @@ func printHint(w io.Writer, hint string) {
 
 func (p probed) printVerdict(w io.Writer) error {
 	verdict := "the confining modes can run here"
-	if !p.Runs {
-		verdict = "no command can be confined here as it should be; none would run"
-	}
-	var full []string
+	var full, cannot []string
 	for _, m := range p.Modes {
+		if m.Error != nil {
+			cannot = append(cannot, m.Mode.String())
+		}
 		if m.Report != nil && m.Report.Enforcement == fact.Full {
 			full = append(full, m.Mode.String())
 		}
+	}
+	if len(cannot) > 0 {
+		verdict = "no command would run here in " + strings.Join(cannot, " and ")
 	}
 	if len(full) > 0 {
 		verdict += "; full enforcement in " + strings.Join(full, " and ")

@@ -79,7 +79,8 @@ func checkEmpty(set *pflag.FlagSet) (err error) {
 }
 
 // runCommand is one "run". The result file is opened before anything else, so
-// that it can tell also what kept the command from running, be it the flags.
+// that it can tell also what kept the command from running, be it the value of a
+// flag. A flag that does not exist is known before the file is.
 func runCommand(ctx context.Context, f runFlags, std stdio, wrong error) (int, error) {
 	document, err := openDocument(f.json, std.out)
 	if err != nil {
@@ -114,12 +115,13 @@ func runCommand(ctx context.Context, f runFlags, std stdio, wrong error) (int, e
 // lost reports output that could not be passed on. A reader that went away
 // wants none, and the command was told by SIGPIPE.
 func lost(stderr io.Writer, r executor.Result) int {
-	err := r.Stdout.WriteError
-	if err == nil || errors.Is(err, syscall.EPIPE) {
-		return statusOK
+	for _, err := range []error{r.Stdout.WriteError, r.Stderr.WriteError} {
+		if err != nil && !errors.Is(err, syscall.EPIPE) {
+			complain(stderr, fmt.Errorf("pass on the command's output: %w", err))
+			return statusLost
+		}
 	}
-	complain(stderr, fmt.Errorf("pass on the command's output: %w", err))
-	return statusLost
+	return statusOK
 }
 
 // execute resolves and runs, with the signals that ask this process to end
@@ -169,6 +171,14 @@ func asked(spec executor.Spec, f runFlags) executor.Spec {
 		spec.Command = f.request.Command + strings.Join(f.request.Argv, " ")
 	}
 	return spec
+}
+
+// newExecutor is the executor of a command line.
+func (f runFlags) newExecutor() (*executor.Executor, error) {
+	f.config.Environ = os.Environ()
+	f.config.Timeout, f.config.MaxTimeout = -1, -1
+	f.config.OwnTree = true
+	return executor.New(f.config)
 }
 
 func sameFile(a, b io.Writer) bool {

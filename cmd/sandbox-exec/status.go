@@ -16,7 +16,7 @@ import (
 // The exit statuses that are ours.
 const (
 	statusOK            = 0
-	statusLost          = 1 // the command ended well, and its output or result could not be written
+	statusLost          = 1 // the command ran; its end could not be learned, or its output or result not be written
 	statusTimeout       = 124
 	statusSandbox       = 125 // the command did not run
 	statusNotExecutable = 126
@@ -34,6 +34,9 @@ func exitStatus(e fact.Exit) int {
 // errorStatus is the status for one that did not. A program after "--" that
 // cannot be executed is the caller's, as in a shell; bash is ours.
 func errorStatus(err error, shell string) int {
+	if unknownEnd(err) {
+		return statusLost
+	}
 	var interrupt executor.Interrupt
 	if errors.As(err, &interrupt) {
 		return 128 + int(interrupt.Signal)
@@ -46,6 +49,11 @@ func errorStatus(err error, shell string) int {
 		return statusNotFound
 	}
 	return statusNotExecutable
+}
+
+// unknownEnd is true for a command that ran and whose end could not be learned.
+func unknownEnd(err error) bool {
+	return errors.Is(err, executor.ErrUnkillable) || errors.Is(err, executor.ErrEndUnknown)
 }
 
 // complain prints an error and its hint, and returns the status for it.

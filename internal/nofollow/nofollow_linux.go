@@ -24,7 +24,7 @@ func Open(path string, flags int, mode uint32) (*os.File, error) {
 		Resolve: unix.RESOLVE_NO_SYMLINKS,
 	}
 	fd, err := retry(func() (int, error) { return unix.Openat2(unix.AT_FDCWD, path, &how) })
-	if errors.Is(err, unix.ENOSYS) {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		fd, err = walk(path, flags, mode)
 	}
 	if err != nil {
@@ -34,7 +34,8 @@ func Open(path string, flags int, mode uint32) (*os.File, error) {
 }
 
 // walk does name by name what openat2 does at once. Filters refuse openat2,
-// ours among them, because it hides its flags behind a pointer.
+// ours among them, because it hides its flags behind a pointer; older ones of
+// containers answer EPERM. A real EPERM comes back from the walk.
 func walk(path string, flags int, mode uint32) (int, error) {
 	dir, err := start(path)
 	if err != nil {
