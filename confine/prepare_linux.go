@@ -33,7 +33,7 @@ func Prepare(job Job) (*Plan, error) {
 
 // choose finds the filter's program for what the ruleset does not handle.
 func (p *Plan) choose(job Job, kernel landlock.Kernel) ([]byte, error) {
-	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI, Root: os.Geteuid() == 0})
+	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI})
 	return seccomp.Program(p.Filter)
 }
 

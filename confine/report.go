@@ -37,6 +37,7 @@ var hints = map[policy.Promise]string{
 	policy.PromiseMetadata:    "read-only mode closes it",
 	policy.PromiseSetID:       "read-only mode holds it",
 	policy.PromiseUnixSockets: "it is closed while the network is denied",
+	policy.PromiseIoctl:       "use Linux 6.10 or newer, which has Landlock ABI 5",
 	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
 }
 
@@ -68,7 +69,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 	row := map[policy.Promise]func() (fact.Status, string){
 		policy.PromiseFiles:         h.byLandlock,
 		policy.PromiseTruncate:      h.truncate,
-		policy.PromiseIoctl:         h.byFilter,
+		policy.PromiseIoctl:         h.ioctl,
 		policy.PromiseMetadata:      h.metadata,
 		policy.PromiseSetID:         h.setID,
 		policy.PromiseProcesses:     h.processes,
@@ -95,6 +96,13 @@ func (h holder) truncate() (fact.Status, string) {
 		return h.byLandlock()
 	}
 	return fact.Closed, "filter: truncate(2) and openat2(2) are refused everywhere"
+}
+
+func (h holder) ioctl() (fact.Status, string) {
+	if !h.handles(landlock.IoctlDevice) {
+		return fact.NotEnforced, "file systems' are held by the filter; " + h.landlock() + " does not govern devices', 5 or newer does"
+	}
+	return fact.Enforced, "filter, " + h.landlock()
 }
 
 func (h holder) metadata() (fact.Status, string) {

@@ -27,7 +27,7 @@ func steps(job Job, s setup) []Step {
 	list := []Step{
 		closeOnExec("nothing of ours or of the caller's outlives exec; the flag acts there, so the socket stays until then"),
 		stdio(s.slots),
-		{"session", "a session of its own: no controlling terminal, and a process group to kill", []Call{call(unix.SYS_SETSID)}},
+		session(),
 		{"parent death", "the command dies with the thread that started it; this is per thread, and exec may happen on another than the first", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_PDEATHSIG), Int(int(unix.SIGKILL)))}},
 		signals(),
 		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
@@ -49,6 +49,7 @@ func confinement(job Job, s setup) []Step {
 	return []Step{
 		coreLimit(s),
 		{"capabilities", "root keeps what ordinary work with files and users needs", s.caps.drop()},
+		isolationProof(s.slots.scratchpad),
 		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
 		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
 		proof(job.Proof),
@@ -71,6 +72,29 @@ func filter(program []byte) Step {
 	head := le.AppendUint64(nil, uint64(len(program)/instruction)) // struct sock_fprog: the length, padded
 	return Step{filterStep, "system calls that no rule on paths can hold", []Call{
 		call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(0), Pointing(head, program)),
+	}}
+}
+
+// session asks twice: who leads a session cannot start another, so the second
+// call fails if the first had an effect.
+func session() Step {
+	again := call(unix.SYS_SETSID)
+	again.Expect = unix.EPERM
+	return Step{"session", "a session of its own: no controlling terminal, and a process group to kill", []Call{call(unix.SYS_SETSID), again}}
+}
+
+// isolationProof tries what a filter in front of the kernel could have answered
+// without doing it: a descriptor that close_range closes is gone, and chroot
+// needs a capability that nobody has any more.
+func isolationProof(free Slot) Step {
+	open := call(unix.SYS_OPENAT, Int(unix.AT_FDCWD), Str("/"), Int(unix.O_PATH|unix.O_CLOEXEC), Int(0))
+	open.Out = free
+	use := call(unix.SYS_FCNTL, FD(free), Int(unix.F_GETFD), Int(0))
+	use.Expect = unix.EBADF
+	enter := call(unix.SYS_CHROOT, Str("/"))
+	enter.Expect = unix.EPERM
+	return Step{"isolation proof", "descriptors and capabilities that were closed and dropped must be gone", []Call{
+		open, call(unix.SYS_CLOSE_RANGE, FD(free), FD(free), Int(0)), use, enter,
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // Run runs the spec's command and returns when it has ended and its output is
@@ -83,6 +84,7 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 	var survived error
 	if r.Leftover, survived = p.Leftover(); survived != nil {
 		r.Warnings = append(r.Warnings, survived.Error())
+		r.Report = r.Report.Broken(policy.PromiseTree, survived.Error())
 	}
 	return nil
 }

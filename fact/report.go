@@ -1,6 +1,10 @@
 package fact
 
-import "github.com/sandbox-exec/sandbox-exec/policy"
+import (
+	"slices"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
 
 // Report says for one run what held each promise. It is made for that run,
 // from what was set up for it, never from what usually holds.
@@ -46,6 +50,21 @@ const (
 	// Partial: at least one is not.
 	Partial Enforcement = "partial"
 )
+
+// Broken returns the report with a promise that was enforced and did not hold
+// after all.
+func (r Report) Broken(p policy.Promise, detail string) Report {
+	r.Rows = slices.Clone(r.Rows)
+	for i := range r.Rows {
+		if r.Rows[i].Promise == p {
+			r.Rows[i].Status, r.Rows[i].Detail = NotEnforced, detail
+		}
+	}
+	if r.Enforcement != "" {
+		r.Enforcement = Partial
+	}
+	return r
+}
 
 // Missing lists the promises that were asked and are not enforced.
 func (r Report) Missing() []policy.Promise { return r.having(NotEnforced) }

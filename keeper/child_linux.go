@@ -148,7 +148,7 @@ func (c *child) signal(sig syscall.Signal) {
 // number cannot be given to anybody else.
 func (c *child) wait() (event, error) {
 	defer c.pidfd.Close()
-	<-c.dead
+	c.attend()
 	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	var end event
 	if c.options.OwnTree {
@@ -159,6 +159,28 @@ func (c *child) wait() (event, error) {
 	status, err := c.bury()
 	end.Status = status
 	return end, errors.Join(c.watched, err)
+}
+
+// reapEvery is how often the dead that a command leaves behind are reaped.
+const reapEvery = 50 * time.Millisecond
+
+// attend waits for the child's death. Where all that it leaves behind becomes
+// ours, that is reaped meanwhile.
+func (c *child) attend() {
+	if !c.options.OwnTree {
+		<-c.dead
+		return
+	}
+	tick := time.NewTicker(reapEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.dead:
+			return
+		case <-tick.C:
+			reapStrays(c.pid)
+		}
+	}
 }
 
 // bury reaps the dead child, or where that cannot be reads its status.

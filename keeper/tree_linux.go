@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,20 @@ func ownTree() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a sub-reaper: %w", err)
 	}
+	return isReaper()
+}
+
+// isReaper asks back: a filter in front of the kernel can answer a call that it
+// did not let through.
+func isReaper() error {
+	var reaper int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&reaper)), 0, 0, 0)
+	if err == nil && reaper != 1 {
+		err = errors.New("the call had no effect")
+	}
+	if err != nil {
+		return fmt.Errorf("become a sub-reaper: %w", err)
+	}
 	return nil
 }
 
@@ -59,24 +74,55 @@ const treePatience = 5 * time.Second
 // and has its own way to the grave. It returns how many there were, and an
 // error where some live on.
 func killTree(leader int) (killed int, err error) {
-	seen := map[int]bool{leader: true}
+	seen := map[int]bool{}
 	for end := time.Now().Add(treePatience); time.Now().Before(end); {
 		pids, err := descendants(leader)
 		if err != nil || len(pids) == 0 {
-			return len(seen) - 1, err
+			return killed, err
 		}
 		fresh := false
 		for _, pid := range pids {
-			fresh = fresh || !seen[pid]
+			if !seen[pid] && !zombie(pid) {
+				fresh = true
+				killed++
+			}
 			seen[pid] = true
 			_ = unix.Kill(pid, unix.SIGKILL)
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // ECHILD where it is not ours yet
+			reapStray(pid)
 		}
 		if !fresh {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	return len(seen) - 1, ErrSurvived
+	return killed, ErrSurvived
+}
+
+// zombie reports whether a process is dead and waits to be reaped.
+func zombie(pid int) bool {
+	fields, err := statFields(uint64(pid))
+	return err == nil && fields[0] == "Z"
+}
+
+// reapStray reaps a dead child; ECHILD where it is not ours, or not yet.
+func reapStray(pid int) {
+	_ = eintr(func() error {
+		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		return err
+	})
+}
+
+// reapStrays reaps what has died of our own children but the leader. Without it
+// they would pile up while a command runs, up to the machine's last number.
+func reapStrays(leader int) {
+	children, err := childrenOf(os.Getpid())
+	if err != nil {
+		return // the end will tell
+	}
+	for _, pid := range children {
+		if pid != leader && zombie(pid) {
+			reapStray(pid)
+		}
+	}
 }
 
 // descendants lists the descendants of this process, without the leader but

@@ -106,3 +106,18 @@ func TestChildrenFromBefore(t *testing.T) {
 		t.Error("the child from before is dead")
 	}
 }
+
+// TestTheDeadAreReaped while the command runs: what it leaves behind becomes
+// ours, and zombies would fill the machine's table of processes.
+func TestTheDeadAreReaped(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("bash"))
+	count := `for i in {1..200}; do (/bin/true &); done; sleep 1; n=0
+		for s in /proc/[0-9]*/stat; do read -r p c st pp rest <$s 2>/dev/null || continue; [[ $st == Z && $pp == $PPID ]] && n=$((n+1)); done; echo zombies $n`
+	o := sandboxed(t, t.TempDir(), "--json", "fd:2", "-c", count)
+	if o.stdout != "zombies 0\n" {
+		t.Errorf("%+v", o)
+	}
+	if !strings.Contains(o.stderr, `"leftover":0`) {
+		t.Errorf("what had died already counts as left behind: %s", o.stderr)
+	}
+}

@@ -22,7 +22,7 @@ func TestNoProgram(t *testing.T) {
 		{"an architecture without programs", "", v},
 		{"cut in the index", good[:40], v},
 		{"cut in the dictionary", good[:6000], v},
-		{"cut in the programs", good[:len(good)/2], Variants()[63]},
+		{"cut in the programs", good[:len(good)/2], Variants()[31]},
 		{"no dictionary", strings.Replace(good, "dictionary 5", "dictionary 6", 1), v},
 		{"a negative length", strings.Replace(good, "dictionary 5", "dictionary -", 1), v},
 		{"a program that is empty", v.String() + " 1\n" + v.String() + " 2\n\nx\x03\x00", v},
@@ -38,7 +38,7 @@ func TestNoProgram(t *testing.T) {
 	if text, err := PFC(None); err == nil {
 		t.Errorf("None has the text %q", text)
 	}
-	if _, err := (Archive{Texts: nativeTexts[:len(nativeTexts)/2]}).PFC(Variants()[63]); err == nil {
+	if _, err := (Archive{Texts: nativeTexts[:len(nativeTexts)/2]}).PFC(Variants()[31]); err == nil {
 		t.Error("a text came out of half an archive")
 	}
 }

@@ -13,8 +13,6 @@ const (
 	// IPC closes System V IPC and POSIX message queues: their objects belong to
 	// the user and not to a process, so nothing keeps a command to its own.
 	IPC
-	// Root closes what only the superuser can turn against the filter.
-	Root
 	// NetDeny leaves unix sockets and the routing table's netlink.
 	NetDeny
 	// NetAllow adds the TCP, UDP and ping sockets.
@@ -37,7 +35,7 @@ const (
 )
 
 var groupNames = []string{
-	"base", "ipc", "root", "net-deny", "net-allow", "sockets-closed",
+	"base", "ipc", "net-deny", "net-allow", "sockets-closed",
 	"unix", "metadata-closed", "truncate", "signals",
 }
 

@@ -57,11 +57,11 @@ func probes(t *testing.T) []probe {
 		{"ioctl", a{minusOne, 0xc0185879}, unix.EOPNOTSUPP, []Group{Base}}, // FITRIM
 		{"mknodat", a{minusOne, 0, unix.S_IFCHR}, unix.EPERM, []Group{Base}},
 		{"openat", a{minusOne, 0, unix.O_CREAT, setUID}, unix.EPERM, []Group{Base}},
-		{"prlimit64", a{0, unix.RLIMIT_CORE, 1}, unix.EPERM, []Group{Base}},
+		{"prlimit64", a{0, unix.RLIMIT_CORE, 1}, unix.EINVAL, []Group{Base}},
 		{"setpriority", a{unix.PRIO_PROCESS, noPID}, unix.EPERM, []Group{Base}},
 		{"msgctl", a{minusOne}, unix.EPERM, []Group{IPC}},
 		{"mq_unlink", a{}, unix.EPERM, []Group{IPC}},
-		{"openat2", a{}, unix.ENOSYS, []Group{Root, Truncate}},
+		{"openat2", a{}, unix.ENOSYS, []Group{Base}},
 		{"socket", a{99, unix.SOCK_STREAM}, unix.EPERM, []Group{NetDeny, NetAllow}},
 		{"socket", a{1<<32 | 99, unix.SOCK_STREAM}, unix.EPERM, []Group{NetDeny, NetAllow}},
 		{"socket", a{unix.AF_INET, unix.SOCK_STREAM, 17}, unix.EPERM, []Group{NetDeny, NetAllow}},

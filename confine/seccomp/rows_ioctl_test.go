@@ -10,7 +10,7 @@ import (
 // sizes, the terminals' commands, and ordinary ones.
 func rowsOfIoctl() []row {
 	var rows []row
-	for _, kind := range []uint64{0x94, 'f', 'X', 'v', 'r', 0xf5} {
+	for _, kind := range []uint64{0x94, 'f', 'X', 'v', 'r', 0xbc, 0xf5} {
 		for number := range uint64(256) {
 			for direction := range uint64(4) {
 				command := direction<<30 | (number*8&0x3fff)<<16 | kind<<8 | number

@@ -97,8 +97,9 @@ func fileRows() []row {
 func processRows() []row {
 	const limit = 0x7fff00001000
 	return slices.Concat(
-		refused(Base, unix.EPERM, "setrlimit", a{4, limit}),
-		refused(Base, unix.EPERM, "prlimit64", a{0, 4, limit}, a{0, 4, limit, limit}, a{1, 7, limit}, a{minusOne, 7, limit}, a{1234, 4, limit}),
+		refused(Base, unix.EINVAL, "setrlimit", a{4, limit}),
+		refused(Base, unix.EINVAL, "prlimit64", a{0, 4, limit}, a{0, 4, limit, limit}),
+		refused(Base, unix.EPERM, "prlimit64", a{1, 7, limit}, a{minusOne, 7, limit}, a{1234, 4, limit}),
 		allowed("setrlimit", a{7, limit}, a{0, limit}, a{0x10004, limit}),
 		allowed("prlimit64", a{0, 7, limit}, a{0, 4, 0, limit}, a{1234, 7, 0, limit}, a{0, 3, limit, limit}),
 		refused(Base, unix.EPERM, "setpriority", a{0, 1, 10}, a{1, 1234, 10}, a{2, 0, 10}, a{2, 1000, 10}, a{0, minusOne, 1}),
@@ -116,7 +117,7 @@ func groupRows() []row {
 	return slices.Concat(
 		refused(IPC, unix.EPERM, "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"),
 		refused(IPC, unix.EPERM, "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"),
-		[]row{{"openat2", a{5, 1, 1, 24}, unix.ENOSYS, []Group{Root, Truncate}}},
+		[]row{{"openat2", a{5, 1, 1, 24}, unix.ENOSYS, []Group{Base}}},
 		refused(SocketsClosed, unix.EACCES, "connect"),
 		refused(MetadataClosed, unix.EACCES, "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat"),
 		refused(MetadataClosed, unix.EACCES, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr"),
@@ -127,7 +128,8 @@ func groupRows() []row {
 		refused(Signals, unix.EPERM, "kill", a{1234, 9}, a{1, 0}, a{minusOne, 9}, a{minusOne - 1000, 15}),
 		refused(Signals, unix.EPERM, "tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"),
 		allowed("kill", a{0, 15}),
-		allowed("fcntl", a{3, 1}, a{3, 2, 1}, a{3, 3}, a{3, 4, 0o4000}, a{3, 9}, a{3, 10, 9}, a{3, 16}, a{3, 1030}, a{3, 38}, a{3, 0x10008}),
+		refused(MetadataClosed, unix.EPERM, "fcntl", a{3, 1036, 1}, a{3, 1038, 1}),
+		allowed("fcntl", a{3, 1035, 1}, a{3, 1037, 1}, a{3, 1}, a{3, 2, 1}, a{3, 3}, a{3, 4, 0o4000}, a{3, 9}, a{3, 10, 9}, a{3, 16}, a{3, 1030}, a{3, 38}, a{3, 0x10008}),
 	)
 }
 

@@ -11,7 +11,6 @@ func Table() []Rule {
 		expand(Base, processClauses()),
 		expand(Base, ioctlClauses()),
 		expand(IPC, ipcClauses()),
-		expand(Root, rootClauses()),
 		expand(NetDeny, netDenyClauses()),
 		expand(NetAllow, netAllowClauses()),
 		expand(SocketsClosed, socketsClosedClauses()),
@@ -36,6 +35,9 @@ const (
 	tioccons  = 0x541d
 	fiosetown = 0x8901
 	siocspgrp = 0x8902
+
+	fSetRWHint     = 1036 // F_SET_RW_HINT
+	fSetFileRWHint = 1038 // F_SET_FILE_RW_HINT
 
 	sockTypeMask = 0xf // SOCK_TYPE_MASK: the rest of the argument is flags
 )

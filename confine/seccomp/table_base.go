@@ -52,6 +52,7 @@ func fileClauses() []clause {
 		{unix.EPERM, setid, "mknodat", anyOf(has(2, setUID), has(2, setGID))},
 		{unix.EPERM, setid + "; the mode counts only where a file is made", "open", setIDWhereMade(1, 2)},
 		{unix.EPERM, setid + "; the mode counts only where a file is made", "openat", setIDWhereMade(2, 3)},
+		{unix.ENOSYS, "its flags and its mode are behind a pointer: a set-id bit could hide there; callers fall back to openat", "openat2", nil},
 		{unix.ENOSYS, "they change attributes and flags, which Landlock does not govern", "setxattrat removexattrat file_setattr", nil},
 	}
 }
@@ -75,19 +76,12 @@ func processClauses() []clause {
 	const other = "it reaches other processes of the user; 0 is the caller"
 	return []clause{
 		{unix.EPERM, "they compare, advise on or move the memory of other processes", "kcmp process_madvise move_pages migrate_pages", nil},
-		{unix.EPERM, "a core file is written by the kernel, past every rule on paths", "setrlimit", anyOf(is(0, unix.RLIMIT_CORE))},
-		{unix.EPERM, "a core file, as in setrlimit; without a new limit the call only reads", "prlimit64", allOf(is(1, unix.RLIMIT_CORE), differs(2, 0))},
+		{unix.EINVAL, "a core file is written by the kernel, past every rule on paths, and 0 starts a core handler outside; EINVAL is what gpg goes on from", "setrlimit", anyOf(is(0, unix.RLIMIT_CORE))},
+		{unix.EINVAL, "a core file, as in setrlimit; without a new limit the call only reads", "prlimit64", allOf(is(0, 0), is(1, unix.RLIMIT_CORE), differs(2, 0))},
 		{unix.EPERM, other + "; without a new limit the call only reads", "prlimit64", allOf(differs(0, 0), differs(2, 0))},
 		{unix.EPERM, other, "setpriority ioprio_set", anyOf(differs(1, 0))},
 		{unix.EPERM, "every process of the user at once", "setpriority", anyOf(is(0, prioUser))},
 		{unix.EPERM, "every process of the user at once", "ioprio_set", anyOf(is(0, ioprioUser))},
 		{unix.EPERM, other, "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", anyOf(differs(0, 0))},
-	}
-}
-
-// rootClauses are for a caller with euid 0.
-func rootClauses() []clause {
-	return []clause{
-		{unix.ENOSYS, "its mode is behind a pointer, and a set-id program of the superuser is everybody's; callers fall back to openat", "openat2", nil},
 	}
 }

@@ -20,6 +20,7 @@ func metadataClauses() []clause {
 		{unix.EACCES, "modes: " + why, "chmod fchmod fchmodat fchmodat2", nil},
 		{unix.EACCES, "owners: " + why, "chown lchown fchown fchownat", nil},
 		{unix.EACCES, "times: " + why, "utime utimes futimesat utimensat", nil},
+		{unix.EPERM, "a hint about a file's life, kept with its inode: " + why, "fcntl", anyOf(is(1, fSetRWHint), is(1, fSetFileRWHint))},
 		{unix.EACCES, "attributes: " + why, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", nil},
 	}
 }
@@ -29,7 +30,6 @@ func truncateClauses() []clause {
 		{unix.EACCES, "O_TRUNC without write access: Landlock sees no write; access mode 3 truncated a file outside", "open", truncating(1)},
 		{unix.EACCES, "O_TRUNC without write access: Landlock sees no write; access mode 3 truncated a file outside", "openat", truncating(2)},
 		{unix.EACCES, "Landlock governs it from ABI 3 on", "truncate", nil},
-		{unix.ENOSYS, "its flags are behind a pointer; callers fall back to openat", "openat2", nil},
 	}
 }
 

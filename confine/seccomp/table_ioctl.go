@@ -46,6 +46,7 @@ func ioctlClauses() []clause {
 			unix.EOPNOTSUPP, "'r' is FAT's attributes; its two directory readers 1 and 2 and FAT_IOCTL_GET_ATTRIBUTES 16 stay. Read-only and refused all the same: FAT_IOCTL_GET_VOLUME_ID 19",
 			"ioctl", ioctlsExcept('r', 1, 2, 0x10),
 		},
+		{unix.EOPNOTSUPP, "0xbc is bcachefs: its subvolume calls make and remove by path, past Landlock", "ioctl", ioctlsExcept(0xbc)},
 		{unix.EOPNOTSUPP, "0xf5 is F2FS, none of whose ioctls ordinary programs need", "ioctl", ioctlsExcept(0xf5)},
 	}
 }

@@ -27,12 +27,18 @@ func TestRows(t *testing.T) {
 func TestHighBits(t *testing.T) {
 	rows := slices.Concat(handRows(), terminalRows(), oneOfEachRule())
 	everyMachine(t, func(t *testing.T, m *machine, v Variant) {
+		on := map[string][]Rule{}
+		for _, rule := range v.Rules() {
+			on[rule.Call] = append(on[rule.Call], rule)
+		}
 		for _, r := range rows {
 			if _, has := Number(r.call, m.arch); !has || r.in(v) == allow {
 				continue
 			}
 			for _, args := range highBits(r.args) {
-				if got := m.call(t, r.call, args); got != r.in(v) {
+				got := m.call(t, r.call, args)
+				// A high bit can make a stricter rule of the call match as well.
+				if got == allow || got != r.in(v) && !slices.Contains(answers(on[r.call], args), got) {
 					t.Errorf("%s(%#x) gave %d, wanted %d", r.call, args, got, r.in(v))
 				}
 			}

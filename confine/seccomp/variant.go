@@ -56,13 +56,11 @@ func (v Variant) Rules() []Rule {
 }
 
 // Options is what the choice depends on besides the policy. The zero value is
-// the strictest for an ordinary user.
+// the strictest.
 type Options struct {
 	// ABI is the Landlock ABI whose rights the ruleset handles. What an older
 	// one does not see, the filter closes; zero closes all of it.
 	ABI int
-	// Root says that the command runs with euid 0.
-	Root bool
 }
 
 // Choose returns the variant for a policy: the closed one, since the programs
@@ -71,7 +69,7 @@ func Choose(p policy.Policy, o Options) Variant {
 	if !p.Mode.Confines() {
 		return None
 	}
-	return of(Base) | shared(p.IPC) | sockets(p.Network) | metadata(p.Mode) | o.user() | o.beneath()
+	return of(Base) | shared(p.IPC) | sockets(p.Network) | metadata(p.Mode) | o.beneath()
 }
 
 // shared closes what all processes of the user share.
@@ -89,13 +87,6 @@ func sockets(network policy.Network) Variant {
 		return of(NetAllow)
 	}
 	return of(NetDeny, SocketsClosed)
-}
-
-func (o Options) user() Variant {
-	if o.Root {
-		return of(Root)
-	}
-	return 0
 }
 
 // beneath closes what Landlock learned to govern after the ABI.
@@ -152,7 +143,7 @@ func everyPolicy() []policy.Policy {
 func everyOption() []Options {
 	var options []Options
 	for _, abi := range []int{0, 3, 6, 9} {
-		options = append(options, Options{ABI: abi}, Options{ABI: abi, Root: true})
+		options = append(options, Options{ABI: abi})
 	}
 	return options
 }

@@ -18,9 +18,8 @@ func TestChoose(t *testing.T) {
 		{"read-only", policy.Policy{Mode: policy.ReadOnly}, newest, of(Base, IPC, NetDeny, SocketsClosed, MetadataClosed)},
 		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite}, newest, of(Base, IPC, NetDeny, SocketsClosed)},
 		{"full access", policy.Policy{Mode: policy.DangerFullAccess}, newest, None},
-		{"full access as root on an old kernel", policy.Policy{Mode: policy.DangerFullAccess}, Options{Root: true}, None},
+		{"full access on an old kernel", policy.Policy{Mode: policy.DangerFullAccess}, Options{}, None},
 		{"a value that is no mode", policy.Policy{Mode: policy.Mode(77)}, newest, of(Base, IPC, NetDeny, SocketsClosed, MetadataClosed)},
-		{"root", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 9, Root: true}, of(Base, IPC, NetDeny, SocketsClosed, Root)},
 		{"the host's IPC", policy.Policy{Mode: policy.WorkspaceWrite, IPC: policy.IPCHost}, newest, of(Base, NetDeny, SocketsClosed)},
 		{"network", policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}, newest, of(Base, IPC, NetAllow)},
 		{"a value that is no network", policy.Policy{Mode: policy.WorkspaceWrite, Network: "x"}, newest, of(Base, IPC, NetDeny, SocketsClosed)},
@@ -30,7 +29,7 @@ func TestChoose(t *testing.T) {
 		{"ABI 5", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 5}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals)},
 		{"ABI 3", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 3}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals)},
 		{"ABI 2", policy.Policy{Mode: policy.WorkspaceWrite}, Options{ABI: 2}, of(Base, IPC, NetDeny, SocketsClosed, Unix, Signals, Truncate)},
-		{"the strictest", policy.Policy{Mode: policy.ReadOnly}, Options{Root: true}, of(Base, IPC, Root, NetDeny, SocketsClosed, Unix, MetadataClosed, Signals, Truncate)},
+		{"the strictest", policy.Policy{Mode: policy.ReadOnly}, Options{}, of(Base, IPC, NetDeny, SocketsClosed, Unix, MetadataClosed, Signals, Truncate)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -45,8 +44,8 @@ func TestChoose(t *testing.T) {
 // architectures, under a name of its own.
 func TestVariants(t *testing.T) {
 	variants := Variants()
-	if len(variants) != 64 {
-		t.Errorf("%d variants, wanted 4 classes of ABI × 2 networks × 2 modes × 2 × 2", len(variants))
+	if len(variants) != 32 {
+		t.Errorf("%d variants, wanted 4 classes of ABI × 2 networks × 2 modes × 2", len(variants))
 	}
 	for abi := range 12 {
 		for _, o := range everyOption() {
