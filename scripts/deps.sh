@@ -26,6 +26,12 @@ missing() {
 	# The filters are compiled again and compared.
 	echo '#include <seccomp.h>' | (PATH=$plain && gcc -E - >/dev/null 2>&1) || echo seccomp.h
 	has pkg-config || echo pkg-config
+	# Root mounts an image of each file system whose ioctls the filter closes.
+	if [ "$(id -u)" = 0 ]; then
+		for fs in ext4 btrfs xfs; do
+			if grep -qw $fs /proc/filesystems 2>/dev/null && ! has mkfs.$fs; then echo mkfs.$fs; fi
+		done
+	fi
 	command -v go >/dev/null || echo go
 }
 
@@ -43,6 +49,9 @@ packages() { # MANAGER TOOL...
 		apt-get:gcc) echo gcc libc6-dev ;;
 		dnf:gcc) echo gcc glibc-devel ;;
 		apk:gcc) echo gcc musl-dev ;;
+		*:mkfs.ext4) echo e2fsprogs ;;
+		*:mkfs.btrfs) echo btrfs-progs ;;
+		*:mkfs.xfs) echo xfsprogs ;;
 		dnf:seccomp.h) echo libseccomp-devel ;;
 		*:seccomp.h) echo libseccomp-dev ;;
 		dnf:pkg-config) echo pkgconf-pkg-config ;;
