@@ -83,9 +83,8 @@ func (r compatRow) verdicts(t *testing.T) (list []string) {
 		command, p := r.command, in(mode, realTempDir(t))
 		if mode == policy.ReadOnly {
 			command = `cd "$TMPDIR" && ` + command
-		} else {
-			p.Writable = r.roots
 		}
+		p.IPC = r.ipc
 		result := run(t, newExecutor(t, executor.Config{}), executor.Request{Policy: p, Command: command})
 		verdict := compatWorks
 		if result.Exit.Failed() || stdout(result) != plain {

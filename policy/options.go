@@ -37,14 +37,16 @@ const (
 	NetworkAllow Network = "allow"
 )
 
-// IPC says whether a command can use System V IPC and POSIX message queues,
-// which all processes of a user share. The zero value is IPCNone.
+// IPC says whether a command can use what all processes of a user share: System
+// V IPC, POSIX message queues, and POSIX shared memory and semaphores, which are
+// files in /dev/shm. The zero value is IPCNone.
 type IPC string
 
 const (
 	// IPCNone closes them.
 	IPCNone IPC = "none"
-	// IPCHost opens them, for programs such as initdb and fakeroot.
+	// IPCHost opens them, for programs such as initdb, fakeroot and Python's
+	// multiprocessing; /dev/shm is then a writable root in every mode.
 	IPCHost IPC = "host"
 )
 

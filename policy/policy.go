@@ -22,7 +22,7 @@ type Policy struct {
 	// Network is which sockets can be made; empty is NetworkDeny.
 	Network Network
 	// IPC is whether objects that all processes of the user share can be
-	// reached; empty is IPCNone.
+	// reached, /dev/shm among them; empty is IPCNone.
 	IPC IPC
 	// Temp is which directory for temporary files there is; empty is TempPrivate.
 	Temp Temp
@@ -107,6 +107,9 @@ func (p Policy) Roots() []string {
 	}
 	if p.Mode.Confines() && p.Temp == TempHost {
 		roots = append(roots, "/tmp")
+	}
+	if p.Mode.Confines() && p.IPC == IPCHost {
+		roots = append(roots, "/dev/shm")
 	}
 	return roots
 }

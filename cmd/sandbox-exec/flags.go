@@ -50,7 +50,7 @@ func (f *runFlags) registerPolicy(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.writable, "writable", nil, "a further `PATH` that workspace-write may change; may be repeated")
 	set.StringArrayVar(&f.policy.Unreadable, "unreadable", nil, "a `PATH` whose content cannot be read; may be repeated")
 	set.Var(option[policy.Network]{f, &f.policy.Network, policy.ParseNetwork}, "network", "`WHICH`: deny (default) or allow")
-	set.Var(option[policy.IPC]{f, &f.policy.IPC, policy.ParseIPC}, "ipc", "`WHICH`: none (default), or host: System V IPC and message queues")
+	set.Var(option[policy.IPC]{f, &f.policy.IPC, policy.ParseIPC}, "ipc", "`WHICH`: none (default), or host: System V IPC, message queues and /dev/shm")
 	set.Var(option[policy.Temp]{f, &f.policy.Temp, policy.ParseTemp}, "temp", "`WHICH`: private (default), a scratch directory as TMPDIR, or host: /tmp can be written as well")
 	set.Var(option[policy.Terminals]{f, &f.policy.Terminals, policy.ParseTerminals}, "terminals", "`WHICH`: none (default), or host: terminals below /dev/pts can be opened by name")
 	set.StringArrayVar(&f.policy.Devices, "device", nil, "a device `PATH` below /dev that may be used; may be repeated")

@@ -77,6 +77,7 @@ func TestRules(t *testing.T) {
 		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite, Workspace: "/home/u/work"}, with(map[string]string{"/home/u/work": "write"})},
 		{"an extra root", policy.Policy{Mode: policy.WorkspaceWrite, Workspace: "/home/u/work", Writable: []policy.Root{{Path: "/home/other"}}}, with(map[string]string{"/home/u/work": "write", "/home/other": "write"})},
 		{"the host's /tmp", policy.Policy{Temp: policy.TempHost}, with(map[string]string{"/tmp": "write"})},
+		{"the host's IPC", policy.Policy{IPC: policy.IPCHost}, with(map[string]string{"/dev/shm": "write"})},
 		{"the host's terminals", policy.Policy{Terminals: policy.TerminalsHost}, with(map[string]string{"/dev/pts": "terminals"})},
 		{"a device", policy.Policy{Devices: []string{"/dev/sda"}}, with(map[string]string{"/dev/sda": "device"})},
 		{"an unreadable device", policy.Policy{Unreadable: []string{"/dev/null"}}, with(map[string]string{"/dev/null": ""})},
