@@ -67,7 +67,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 		return fact.NotAsked, ""
 	}
 	row := map[policy.Promise]func() (fact.Status, string){
-		policy.PromiseFiles:         h.byLandlock,
+		policy.PromiseFiles:         h.files,
 		policy.PromiseTruncate:      h.truncate,
 		policy.PromiseIoctl:         h.ioctl,
 		policy.PromiseMetadata:      h.metadata,
@@ -86,6 +86,26 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 func (h holder) landlock() string { return fmt.Sprintf("Landlock ABI %d", h.abi) }
 
 func (h holder) byLandlock() (fact.Status, string) { return fact.Enforced, h.landlock() }
+
+// files names what was opened besides the roots.
+func (h holder) files() (fact.Status, string) {
+	var opened []string
+	if h.policy.Temp == policy.TempHost {
+		opened = append(opened, "/tmp")
+	}
+	if h.policy.IPC == policy.IPCHost {
+		opened = append(opened, "/dev/shm")
+	}
+	return fact.Enforced, h.landlock() + asAsked(opened)
+}
+
+// asAsked is the part of a detail that names what the caller opened.
+func asAsked(opened []string) string {
+	if len(opened) == 0 {
+		return ""
+	}
+	return "; opened, as asked: " + strings.Join(opened, ", ")
+}
 
 func (h holder) byFilter() (fact.Status, string) { return fact.Enforced, "filter" }
 
@@ -120,10 +140,11 @@ func (h holder) setID() (fact.Status, string) {
 }
 
 func (h holder) processes() (fact.Status, string) {
+	var opened []string
 	if h.policy.IPC == policy.IPCHost {
-		return fact.Enforced, h.landlock() + ", filter; opened, as asked: the host's System V IPC and message queues"
+		opened = []string{"the host's System V IPC", "message queues", "/dev/shm"}
 	}
-	return fact.Enforced, h.landlock() + ", filter"
+	return fact.Enforced, h.landlock() + ", filter" + asAsked(opened)
 }
 
 func (h holder) signals() (fact.Status, string) {
@@ -164,11 +185,7 @@ func (h holder) isolation() (fact.Status, string) {
 		opened = append(opened, "the host's terminals")
 	}
 	opened = append(opened, h.policy.Devices...)
-	detail := "helper, filter, " + h.landlock()
-	if len(opened) > 0 {
-		detail += "; opened, as asked: " + strings.Join(opened, " ")
-	}
-	return fact.Enforced, detail
+	return fact.Enforced, "helper, filter, " + h.landlock() + asAsked(opened)
 }
 
 func (h holder) tree() (fact.Status, string) {

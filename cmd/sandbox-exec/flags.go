@@ -34,7 +34,7 @@ func (f *runFlags) keep(err error) error {
 // register adds the flags of run.
 func (f *runFlags) register(set *pflag.FlagSet) {
 	f.registerPolicy(set)
-	set.Var(option[policy.Require]{f, &f.request.Require, policy.ParseRequire}, "require", "`LEVEL`: full or enforced; do not run where less than that holds (default: run and report)")
+	set.Var(option[policy.Require]{f, &f.request.Require, policy.ParseRequire}, "require", "`LEVEL`: full, or enforced (which no confining mode reaches in this version); do not run where less than that holds (default: run and report)")
 	set.StringVar(&f.json, "json", "", "write the result as JSON to `FILE`, - for stdout, or fd:N")
 	set.BoolVar(&f.quiet, "quiet", false, "print no facts at the end")
 	set.BoolVar(&f.verbose, "verbose", false, "print every fact and the whole report at the end")

@@ -82,7 +82,7 @@ func hint(err error) string {
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		return "sandbox-exec run --help lists the flags"
+		return "--help lists the flags of a command"
 	}
 	return ""
 }
