@@ -38,18 +38,25 @@ func otherTerminal(t *testing.T) (master *os.File, name string) {
 	return master, name
 }
 
-// shown is what the person sees within a moment.
+// shown is all that the person sees within a moment. A terminal may give it in
+// pieces, and what one call left would be the next one's.
 func shown(t *testing.T, master *os.File) string {
 	t.Helper()
 	if err := master.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
+	var all []byte
 	buffer := make([]byte, 256)
-	n, err := master.Read(buffer)
-	if err != nil && !os.IsTimeout(err) {
-		t.Fatal(err)
+	for {
+		n, err := master.Read(buffer)
+		all = append(all, buffer[:n]...)
+		if os.IsTimeout(err) {
+			return string(all)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	return string(buffer[:n])
 }
 
 func TestOtherTerminal(t *testing.T) {
