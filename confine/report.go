@@ -17,7 +17,7 @@ func report(job Job, kernel landlock.Kernel) fact.Report {
 	if p.Mode.Confines() {
 		r.Landlock = kernel.String()
 	}
-	h := holder{job: job, policy: p, abi: kernel.ABI}
+	h := holder{job: job, abi: kernel.ABI}
 	for _, promise := range policy.Promises() {
 		status, detail := h.hold(promise)
 		row := fact.Row{Promise: promise, Status: status, Detail: detail}
@@ -50,9 +50,8 @@ func sum(r fact.Report) fact.Enforcement {
 
 // holder answers for each promise of one run.
 type holder struct {
-	job    Job
-	policy policy.Policy
-	abi    int
+	job Job
+	abi int
 }
 
 // hold is the promise table.
@@ -63,7 +62,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 	case policy.PromiseLimits:
 		return fact.NotAsked, ""
 	}
-	if !h.policy.Mode.Confines() {
+	if !h.job.Policy.Mode.Confines() {
 		return fact.NotAsked, ""
 	}
 	row := map[policy.Promise]func() (fact.Status, string){
@@ -77,7 +76,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 		policy.PromiseUnixSockets:   h.unixSockets,
 		policy.PromiseUnixDatagrams: h.byFilter,
 		policy.PromiseNetwork:       h.network,
-		policy.PromiseKernel:        h.kernel,
+		policy.PromiseKernel:        h.byFilter,
 		policy.PromiseIsolation:     h.isolation,
 	}[promise]
 	return row()
@@ -90,10 +89,10 @@ func (h holder) byLandlock() (fact.Status, string) { return fact.Enforced, h.lan
 // files names what was opened besides the roots.
 func (h holder) files() (fact.Status, string) {
 	var opened []string
-	if h.policy.Temp == policy.TempHost {
+	if h.job.Policy.Temp == policy.TempHost {
 		opened = append(opened, "/tmp")
 	}
-	if h.policy.IPC == policy.IPCHost {
+	if h.job.Policy.IPC == policy.IPCHost {
 		opened = append(opened, "/dev/shm")
 	}
 	return fact.Enforced, h.landlock() + asAsked(opened)
@@ -126,14 +125,14 @@ func (h holder) ioctl() (fact.Status, string) {
 }
 
 func (h holder) metadata() (fact.Status, string) {
-	if h.policy.Mode == policy.ReadOnly {
+	if h.job.Policy.Mode == policy.ReadOnly {
 		return fact.Closed, "filter: mode, owner, times and attributes cannot be changed, in the scratch directory either"
 	}
 	return fact.NotEnforced, "Landlock does not govern mode, owner, times and attributes, and the filter cannot tell paths apart"
 }
 
 func (h holder) setID() (fact.Status, string) {
-	if h.policy.Mode == policy.ReadOnly {
+	if h.job.Policy.Mode == policy.ReadOnly {
 		return fact.Enforced, "filter, no_new_privs"
 	}
 	return fact.NotEnforced, "no program gains privileges and no file is made with a set-id bit, but chmod can put one on"
@@ -141,7 +140,7 @@ func (h holder) setID() (fact.Status, string) {
 
 func (h holder) processes() (fact.Status, string) {
 	var opened []string
-	if h.policy.IPC == policy.IPCHost {
+	if h.job.Policy.IPC == policy.IPCHost {
 		opened = []string{"the host's System V IPC", "message queues", "/dev/shm"}
 	}
 	return fact.Enforced, h.landlock() + ", filter" + asAsked(opened)
@@ -156,14 +155,14 @@ func (h holder) signals() (fact.Status, string) {
 }
 
 func (h holder) unixSockets() (fact.Status, string) {
-	if h.policy.Network == policy.NetworkAllow {
+	if h.job.Policy.Network == policy.NetworkAllow {
 		return fact.NotEnforced, "with the network allowed, connect(2) is open, and the filter cannot tell where it leads"
 	}
 	return fact.Closed, "filter: connect(2) is refused, to the command's own servers as well"
 }
 
 func (h holder) network() (fact.Status, string) {
-	if h.policy.Network == policy.NetworkAllow {
+	if h.job.Policy.Network == policy.NetworkAllow {
 		return fact.NotAsked, ""
 	}
 	if h.abi >= 4 {
@@ -172,8 +171,6 @@ func (h holder) network() (fact.Status, string) {
 	return h.byFilter()
 }
 
-func (h holder) kernel() (fact.Status, string) { return fact.Enforced, "filter" }
-
 // isolation depends on device ioctls: a file opened for neither reading nor
 // writing needs no right, and below ABI 5 a terminal can be controlled through it.
 func (h holder) isolation() (fact.Status, string) {
@@ -181,10 +178,10 @@ func (h holder) isolation() (fact.Status, string) {
 		return fact.NotEnforced, h.landlock() + " does not govern ioctls on terminals; 5 or newer does"
 	}
 	var opened []string
-	if h.policy.Terminals == policy.TerminalsHost {
+	if h.job.Policy.Terminals == policy.TerminalsHost {
 		opened = append(opened, "the host's terminals")
 	}
-	opened = append(opened, h.policy.Devices...)
+	opened = append(opened, h.job.Policy.Devices...)
 	return fact.Enforced, "helper, filter, " + h.landlock() + asAsked(opened)
 }
 

@@ -19,17 +19,14 @@ func (e *Executor) Explain(s Spec) (*confine.Plan, error) {
 }
 
 func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
-	if s.Program == "" {
-		return nil, errUnresolved
-	}
 	streams, err := openStreams(s)
 	if err != nil {
 		return nil, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	plan, err := confine.Prepare(e.job(s, dir, streams))
+	plan, err := e.plan(s, dir, streams)
 	if err != nil {
-		return nil, unavailable(s, "prepare", err)
+		return nil, err
 	}
 	plan.Close()
 	return plan, nil

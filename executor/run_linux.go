@@ -39,9 +39,6 @@ var errUnresolved = errors.New("the Spec was not made by Resolve")
 
 // runIn is a run with its directory.
 func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
-	if s.Program == "" {
-		return Result{}, errUnresolved
-	}
 	streams, err := openStreams(s)
 	if err != nil {
 		return Result{}, unavailable(s, "streams", err)
@@ -91,13 +88,25 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 
 // prepare makes the plan, and refuses one that holds less than is required.
 func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
-	plan, err := confine.Prepare(e.job(s, dir, streams))
+	plan, err := e.plan(s, dir, streams)
 	if err != nil {
-		return nil, unavailable(s, "prepare", err)
+		return nil, err
 	}
 	if err := demand(s, plan.Report); err != nil {
 		plan.Close()
 		return nil, err
+	}
+	return plan, nil
+}
+
+// plan makes the plan of a run in that directory.
+func (e *Executor) plan(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
+	if s.Program == "" {
+		return nil, errUnresolved
+	}
+	plan, err := confine.Prepare(e.job(s, dir, streams))
+	if err != nil {
+		return nil, unavailable(s, "prepare", err)
 	}
 	return plan, nil
 }

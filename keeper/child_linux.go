@@ -178,9 +178,17 @@ func (c *child) attend() {
 		case <-c.dead:
 			return
 		case <-tick.C:
-			reapStrays(c.pid)
+			c.reapStrays()
 		}
 	}
+}
+
+// reapStrays excludes signal: between its look at a number and its use of it the
+// number must not be given to another process.
+func (c *child) reapStrays() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reapStrays(c.pid)
 }
 
 // bury reaps the dead child, or where that cannot be reads its status.
