@@ -33,8 +33,18 @@ func Prepare(job Job) (*Plan, error) {
 
 // choose finds the filter's program for what the ruleset does not handle.
 func (p *Plan) choose(job Job, kernel landlock.Kernel) ([]byte, error) {
-	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI})
+	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI, Metadata: metadata(job.Policy.Mode)})
 	return seccomp.Program(p.Filter)
+}
+
+// metadata leaves the calls that change modes, owners, times and attributes to a
+// workspace, where git, tar and compilers need them: a filter cannot tell a path
+// inside from one outside.
+func metadata(m policy.Mode) seccomp.Handling {
+	if m == policy.WorkspaceWrite {
+		return seccomp.Leave
+	}
+	return seccomp.Close
 }
 
 // open fills the slots, and with the ruleset the rules and the report.

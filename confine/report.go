@@ -35,7 +35,6 @@ func report(job Job, kernel landlock.Kernel) fact.Report {
 // hints say what helps where a promise is not enforced.
 var hints = map[policy.Promise]string{
 	policy.PromiseMetadata:    "read-only mode closes it",
-	policy.PromiseSetID:       "read-only mode holds it",
 	policy.PromiseUnixSockets: "it is closed while the network is denied",
 	policy.PromiseIoctl:       "use Linux 6.10 or newer, which has Landlock ABI 5",
 	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
@@ -70,7 +69,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 		policy.PromiseTruncate:      h.truncate,
 		policy.PromiseIoctl:         h.ioctl,
 		policy.PromiseMetadata:      h.metadata,
-		policy.PromiseSetID:         h.setID,
+		policy.PromiseSetID:         setID,
 		policy.PromiseProcesses:     h.processes,
 		policy.PromiseSignals:       h.signals,
 		policy.PromiseUnixSockets:   h.unixSockets,
@@ -131,12 +130,9 @@ func (h holder) metadata() (fact.Status, string) {
 	return fact.NotEnforced, "Landlock does not govern mode, owner, times and attributes, and the filter cannot tell paths apart"
 }
 
-func (h holder) setID() (fact.Status, string) {
-	if h.job.Policy.Mode == policy.ReadOnly {
-		return fact.Enforced, "filter, no_new_privs"
-	}
-	return fact.NotEnforced, "no program gains privileges and no file is made with a set-id bit, but chmod can put one on"
-}
+// setID needs nothing against file capabilities: they take CAP_SETFCAP, which no
+// command keeps.
+func setID() (fact.Status, string) { return fact.Enforced, "filter, no_new_privs" }
 
 func (h holder) processes() (fact.Status, string) {
 	var opened []string

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
@@ -156,6 +157,19 @@ func TestCoreLimit(t *testing.T) {
 	}
 }
 
+// TestMetadata: only the mode that is named leaves the calls.
+func TestMetadata(t *testing.T) {
+	for mode, want := range map[policy.Mode]seccomp.Handling{
+		policy.ReadOnly:       seccomp.Close,
+		policy.WorkspaceWrite: seccomp.Leave,
+		policy.Mode(77):       seccomp.Close,
+	} {
+		if got := metadata(mode); got != want {
+			t.Errorf("%s: got handling %d, wanted %d", mode, got, want)
+		}
+	}
+}
+
 // TestReport: what is not held must never be reported as held.
 func TestReport(t *testing.T) {
 	const (
@@ -177,8 +191,8 @@ func TestReport(t *testing.T) {
 	}{
 		{"read-only", Job{}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
 		{"read-only in a library", Job{Tree: group}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
-		{"workspace-write", Job{Policy: ww}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
-		{"the network allowed", Job{Policy: open}, 7, []fact.Status{enforced, enforced, enforced, missing, missing, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"workspace-write", Job{Policy: ww}, 7, []fact.Status{enforced, enforced, enforced, missing, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"the network allowed", Job{Policy: open}, 7, []fact.Status{enforced, enforced, enforced, missing, enforced, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
 		{"ABI 2", Job{}, 2, []fact.Status{enforced, closed, missing, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
 		{"no mode", Job{Tree: group, Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
 	} {

@@ -24,6 +24,11 @@ var victimEffects = map[string]func(args []string) error{
 	"setxattr":  func(a []string) error { return unix.Setxattr(a[0], "user.victim", []byte("1"), 0) },
 	"mknod":     func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, 259) },
 	"setid":     victimSetID,
+
+	"chmod-setuid": func(a []string) error { return unix.Chmod(a[0], 0o4755) },
+	"chmod-setgid": func(a []string) error { return unix.Chmod(a[0], 0o2755) },
+	"fchmod-setid": victimFchmodSetID,
+
 	"userns":    victimUserNamespace,
 	"io_uring":  victimRing,
 	"tiocsti":   victimType,
@@ -108,6 +113,18 @@ func victimSetID(args []string) error {
 		return err
 	}
 	return unix.Close(fd)
+}
+
+// victimFchmodSetID passes a mode with bits that the kernel throws away.
+func victimFchmodSetID(args []string) error {
+	fd, err := unix.Open(args[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	const high = 1<<40 | 1<<16
+	_, _, errno := unix.RawSyscall(unix.SYS_FCHMOD, uintptr(fd), high|0o6755, 0)
+	return victimErrno(errno)
 }
 
 func victimUserNamespace([]string) error {

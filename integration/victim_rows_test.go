@@ -129,6 +129,14 @@ chmod missing
 fchmod -1
 fchmodat -100 missing
 fchmodat2 -100 missing
+chmod missing 04755
+chmod missing 02755
+fchmod -1 04755
+fchmod -1 02755
+fchmodat -100 missing 04755
+fchmodat -100 missing 02755
+fchmodat2 -100 missing 04755
+fchmodat2 -100 missing 02755
 chown missing
 lchown missing
 fchown -1

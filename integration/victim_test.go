@@ -110,11 +110,12 @@ func (v victims) under(t *testing.T, run victimRun) {
 	unchanged := 0
 	for i, got := range run.answer(t, attempts) {
 		rule, a := rules[i], attempts[i]
-		if got != rule.Answer {
-			t.Errorf("%s gave %v, wanted %v from %s: %s", a, got, rule.Answer, rule.Group, rule)
+		want := victimAnswer(rule)
+		if got != want {
+			t.Errorf("%s gave %v, wanted %v from %s: %s", a, got, want, rule.Group, rule)
 			continue
 		}
-		if v.before[a.String()] != rule.Answer {
+		if v.before[a.String()] != want {
 			v.proven[victimID(rule)] = true
 			continue
 		}
@@ -124,6 +125,14 @@ func (v victims) under(t *testing.T, run victimRun) {
 		}
 	}
 	t.Logf("%d rules, %d attempts, %d of them with the same answer without the filter", len(run.rules), len(attempts), unchanged)
+}
+
+// victimAnswer is the kernel's where a rule asks: nobody listens here.
+func victimAnswer(r seccomp.Rule) syscall.Errno {
+	if r.Asks() {
+		return unix.ENOSYS
+	}
+	return r.Answer
 }
 
 // unfiltered makes each attempt that was not made yet.
@@ -142,14 +151,20 @@ func (v victims) unfiltered(t *testing.T, attempts []attempt) {
 func productRuns(t *testing.T) []victimRun {
 	t.Helper()
 	var runs []victimRun
-	for _, p := range []policy.Policy{{Mode: policy.ReadOnly}, {Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}} {
+	for _, tt := range []struct {
+		policy   policy.Policy
+		metadata seccomp.Handling
+	}{
+		{policy.Policy{Mode: policy.ReadOnly}, seccomp.Close},
+		{policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}, seccomp.Leave},
+	} {
 		abi, err := kerneltest.LandlockABI()
 		if err != nil {
 			t.Fatal(err)
 		}
-		variant := seccomp.Choose(p, seccomp.Options{ABI: abi})
+		variant := seccomp.Choose(tt.policy, seccomp.Options{ABI: abi, Metadata: tt.metadata})
 		runs = append(runs, victimRun{"product " + variant.String(), variant.Rules(), func(t *testing.T, attempts []attempt) []syscall.Errno {
-			inside := p
+			inside := tt.policy
 			inside.Workspace = realTempDir(t)
 			r := run(t, newExecutor(t, executor.Config{}), executor.Request{
 				Policy: &inside, Argv: []string{selfPath(t), "as-victim", "all"}, Stdin: bytes.NewReader(victimsJSON(t, attempts)),
@@ -163,12 +178,21 @@ func productRuns(t *testing.T) []victimRun {
 	return runs
 }
 
-// filterRuns are the filters for the oldest kernels: together they have all groups.
+// victimVariants are filters for the oldest kernels: together they have all
+// groups.
+func victimVariants() []seccomp.Variant {
+	return []seccomp.Variant{
+		seccomp.Choose(policy.Policy{}, seccomp.Options{}),
+		seccomp.Choose(policy.Policy{}, seccomp.Options{Metadata: seccomp.Ask}),
+		seccomp.Choose(policy.Policy{Network: policy.NetworkAllow}, seccomp.Options{Metadata: seccomp.Leave}),
+	}
+}
+
+// filterRuns are all of victimVariants.
 func filterRuns(t *testing.T) []victimRun {
 	t.Helper()
 	var runs []victimRun
-	for _, p := range []policy.Policy{{Mode: policy.ReadOnly}, {Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}} {
-		variant := seccomp.Choose(p, seccomp.Options{})
+	for _, variant := range victimVariants() {
 		runs = append(runs, victimRun{"filter " + variant.String(), variant.Rules(), func(t *testing.T, attempts []attempt) []syscall.Errno {
 			return victimsOutside(t, attempts, "under", variant.String())
 		}})
@@ -218,17 +242,17 @@ func victimErrnos(t *testing.T, out string, want int) []syscall.Errno {
 // that it alone refuses in every filter that has it.
 func TestEveryRuleHasAVictim(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range []policy.Policy{{}, {Network: policy.NetworkAllow}} {
-		filter := seccomp.Choose(p, seccomp.Options{}).Rules()
+	for _, variant := range victimVariants() {
+		filter := variant.Rules()
 		for _, rule := range filter {
 			if _, found := victimOf(rule, filter); found {
-				seen[rule.Call+rule.String()] = true
+				seen[victimID(rule)] = true
 			}
 		}
 	}
 	missing := 0
 	for _, rule := range seccomp.Table() {
-		if !seen[rule.Call+rule.String()] {
+		if !seen[victimID(rule)] {
 			missing++
 			t.Errorf("%s: %s has no victim", rule.Group, rule)
 		}

@@ -131,7 +131,7 @@ func printPlan(w io.Writer, plan *confine.Plan) {
 	}
 	fmt.Fprintf(w, "filter %s\n", plan.Filter)
 	for _, group := range plan.Filter.Groups() {
-		fmt.Fprintf(w, "  %-15s %d rules\n", group, rulesOf(plan.Filter, group))
+		fmt.Fprintf(w, "  %-15s %s\n", group, rulesOf(plan.Filter, group))
 	}
 	fmt.Fprintln(w, "plan")
 	for _, step := range plan.Steps {
@@ -141,14 +141,21 @@ func printPlan(w io.Writer, plan *confine.Plan) {
 	printRows(w, "  ", plan.Report)
 }
 
-func rulesOf(v seccomp.Variant, group seccomp.Group) int {
-	n := 0
+// rulesOf counts the group's rules, and those that refuse nothing themselves.
+func rulesOf(v seccomp.Variant, group seccomp.Group) string {
+	n, asking := 0, 0
 	for _, rule := range v.Rules() {
 		if rule.Group == group {
 			n++
+			if rule.Asks() {
+				asking++
+			}
 		}
 	}
-	return n
+	if asking == 0 {
+		return fmt.Sprintf("%d rules", n)
+	}
+	return fmt.Sprintf("%d rules, %d of them ask the broker", n, asking)
 }
 
 func quoted(values ...string) string {

@@ -26,6 +26,12 @@ const (
 	// MetadataClosed closes the calls that change modes, owners, times and
 	// attributes, which Landlock does not govern.
 	MetadataClosed
+	// MetadataAsked asks the broker about each of them. It is the broker that
+	// keeps set-id bits away there.
+	MetadataAsked
+	// SetID closes only the set-id bits in the calls that change a mode, where
+	// the others are left alone.
+	SetID
 	// Truncate closes the ways to truncate that Landlock does not see below
 	// ABI 3.
 	Truncate
@@ -36,7 +42,7 @@ const (
 
 var groupNames = []string{
 	"base", "ipc", "net-deny", "net-allow", "sockets-closed",
-	"unix", "metadata-closed", "truncate", "signals",
+	"unix", "metadata-closed", "metadata-asked", "setid", "truncate", "signals",
 }
 
 // Groups lists every group.

@@ -17,8 +17,19 @@ const (
 	x32Bit    = 0x40000000
 )
 
-// allow is the answer of a program that does not refuse.
-const allow = unix.Errno(0)
+// The answers of a program that does not refuse; the second is no errno.
+const (
+	allow = unix.Errno(0)
+	asked = unix.Errno(1 << 16)
+)
+
+// answer is the rule's, as a machine gives it.
+func (r Rule) answer() unix.Errno {
+	if r.Asks() {
+		return asked
+	}
+	return r.Answer
+}
 
 // machine runs one program as the kernel does.
 type machine struct {
@@ -92,10 +103,12 @@ func (m *machine) answer(t testing.TB, audit, number uint32, args [6]uint64) uni
 	switch action := uint32(verdict); action & unix.SECCOMP_RET_ACTION_FULL {
 	case unix.SECCOMP_RET_ALLOW:
 		return allow
+	case unix.SECCOMP_RET_USER_NOTIF:
+		return asked
 	case unix.SECCOMP_RET_ERRNO:
 		return unix.Errno(action & unix.SECCOMP_RET_DATA)
 	}
-	t.Fatalf("verdict %#x, wanted allow or an errno", verdict)
+	t.Fatalf("verdict %#x, wanted allow, a notification or an errno", verdict)
 	return 0
 }
 

@@ -37,7 +37,7 @@ func answers(rules []Rule, args [6]uint64) []unix.Errno {
 	var found []unix.Errno
 	for _, r := range rules {
 		if r.Matches(args) {
-			found = append(found, r.Answer)
+			found = append(found, r.answer())
 		}
 	}
 	if found == nil {

@@ -3,24 +3,31 @@ package seccomp
 import (
 	"slices"
 	"strings"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
 // row is a call and what the design says of it: the errno where the program has
-// any of the groups, else allowed. The rows are written from the design and not
-// from the tables of rules.
+// any of the groups, the answers of groups that answer otherwise, else allowed.
+// The rows are written from the design and not from the tables of rules.
 type row struct {
 	call string
 	args [6]uint64
 	want unix.Errno
 	by   []Group
+	or   map[Group]unix.Errno
 }
 
 // in returns what a program of the variant must answer.
 func (r row) in(v Variant) unix.Errno {
 	if slices.ContainsFunc(r.by, v.Has) {
 		return r.want
+	}
+	for group, answer := range r.or {
+		if v.Has(group) {
+			return answer
+		}
 	}
 	return allow
 }
@@ -34,10 +41,35 @@ func refused(by Group, want unix.Errno, calls string, lists ...[6]uint64) []row 
 	var rows []row
 	for _, call := range strings.Fields(calls) {
 		for _, args := range lists {
-			rows = append(rows, row{call, args, want, []Group{by}})
+			rows = append(rows, row{call, args, want, []Group{by}, nil})
 		}
 	}
 	return rows
+}
+
+// judged makes rows of calls on metadata, with what they get where nobody asks
+// about them and nobody closes them: allow, or an errno.
+func judged(left unix.Errno, calls string, lists ...[6]uint64) []row {
+	rows := refused(MetadataClosed, unix.EACCES, calls, lists...)
+	for i := range rows {
+		rows[i].or = map[Group]unix.Errno{MetadataAsked: asked, SetID: left}
+	}
+	return rows
+}
+
+// metadataCalls are those that this architecture has.
+func metadataCalls(t *testing.T) []string {
+	t.Helper()
+	const all = "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat " +
+		"setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr"
+	calls := slices.DeleteFunc(strings.Fields(all), func(call string) bool {
+		_, has := Number(call, nativeArch)
+		return !has
+	})
+	if len(calls) < 12 {
+		t.Fatalf("only %q", calls)
+	}
+	return calls
 }
 
 // allowed are calls next to refused ones that every program lets through.
@@ -117,10 +149,9 @@ func groupRows() []row {
 	return slices.Concat(
 		refused(IPC, unix.EPERM, "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"),
 		refused(IPC, unix.EPERM, "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"),
-		[]row{{"openat2", a{5, 1, 1, 24}, unix.ENOSYS, []Group{Base}}},
+		[]row{{"openat2", a{5, 1, 1, 24}, unix.ENOSYS, []Group{Base}, nil}},
 		refused(SocketsClosed, unix.EACCES, "connect"),
-		refused(MetadataClosed, unix.EACCES, "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat"),
-		refused(MetadataClosed, unix.EACCES, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr"),
+		metadataRows(),
 		refused(Truncate, unix.EACCES, "truncate"),
 		refused(Truncate, unix.EACCES, "open", a{0, 0o1000}, a{0, 0o1003}, a{0, 0o1100, 0o644}, a{0, 0o1103, 0o644}, a{0, 0o2001000}),
 		refused(Truncate, unix.EACCES, "openat", a{5, 0, 0o1000}, a{5, 0, 0o1003}, a{5, 0, 0o1100, 0o644}, a{5, 0, 0o1103, 0o644}),
@@ -128,8 +159,25 @@ func groupRows() []row {
 		refused(Signals, unix.EPERM, "kill", a{1234, 9}, a{1, 0}, a{minusOne, 9}, a{minusOne - 1000, 15}),
 		refused(Signals, unix.EPERM, "tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"),
 		allowed("kill", a{0, 15}),
-		refused(MetadataClosed, unix.EPERM, "fcntl", a{3, 1036, 1}, a{3, 1038, 1}),
+		[]row{
+			{"fcntl", a{3, 1036, 1}, unix.EPERM, []Group{MetadataClosed, MetadataAsked}, nil},
+			{"fcntl", a{3, 1038, 1}, unix.EPERM, []Group{MetadataClosed, MetadataAsked}, nil},
+		},
 		allowed("fcntl", a{3, 1035, 1}, a{3, 1037, 1}, a{3, 1}, a{3, 2, 1}, a{3, 3}, a{3, 4, 0o4000}, a{3, 9}, a{3, 10, 9}, a{3, 16}, a{3, 1030}, a{3, 38}, a{3, 0x10008}),
+	)
+}
+
+// metadataRows have set-id bits in the mode, beside it, and in the arguments of
+// calls that have no mode. 0o7777 in the first or third argument is a pointer, a
+// descriptor or a flag.
+func metadataRows() []row {
+	return slices.Concat(
+		judged(allow, "chown lchown fchown fchownat utime utimes futimesat utimensat", a{}, a{0o7777, 0o6000, 0o6755, 0o6000, 0o6000, 0o6000}),
+		judged(allow, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", a{}, a{0o7777, 0o6000, 0o6755, 0o6000, 0o6000}),
+		judged(allow, "chmod fchmod", a{}, a{0, 0o644}, a{0, 0o1777}, a{0o7777, 0o755, 0o6755}, a{0, 0o101777}, a{0, minusOne &^ 0o6000}),
+		judged(unix.EPERM, "chmod fchmod", a{0, 0o4755}, a{0, 0o2755}, a{0, 0o6777}, a{3, 0o4000}, a{3, 0o2000}, a{0, 0o107777}, a{0, minusOne}, a{0, 1<<16 | 0o4711}),
+		judged(allow, "fchmodat fchmodat2", a{}, a{5, 1, 0o644, 0x6000}, a{5, 1, 0o1777}, a{0o7777, 0o6755, 0o755, 0o6755}, a{5, 1, minusOne &^ 0o6000}),
+		judged(unix.EPERM, "fchmodat fchmodat2", a{5, 1, 0o4755}, a{5, 1, 0o2755, 0x100}, a{5, 1, 0o6777}, a{5, 1, 0o4000}, a{5, 1, 0o2000}, a{5, 1, 0o107777}, a{5, 1, minusOne}, a{5, 1, 1<<16 | 0o2711}),
 	)
 }
 

@@ -7,12 +7,15 @@ import (
 	"syscall"
 )
 
-// Rule refuses one system call with an errno. A call that no rule of a filter
-// matches is allowed.
+// Rule refuses one system call with an errno, or asks the broker about it. A
+// call that no rule of a filter matches is allowed.
 type Rule struct {
-	Group  Group
-	Call   string        // the kernel's name of the call
-	Answer syscall.Errno // what the call fails with
+	Group Group
+	Call  string // the kernel's name of the call
+	// Answer is what the call fails with. Zero asks the broker
+	// (SECCOMP_RET_USER_NOTIF), which answers in its place; without a listener
+	// the kernel answers ENOSYS.
+	Answer syscall.Errno
 	// When holds the conditions, all of which must hold, at most one on an
 	// argument (libseccomp takes no more); none means every call.
 	When []Cond
@@ -82,8 +85,12 @@ func (c Cond) String() string {
 	return fmt.Sprintf("$%d & %#x == %#x", c.Arg, c.Mask, c.Value)
 }
 
-// Matches reports whether a call of the rule's name with these arguments is
-// refused.
+// Asks reports whether the rule leaves its answer to the broker. A program with
+// such a rule is to be installed with a listener.
+func (r Rule) Asks() bool { return r.Answer == 0 }
+
+// Matches reports whether the rule answers a call of its name with these
+// arguments.
 func (r Rule) Matches(args [6]uint64) bool {
 	for _, c := range r.When {
 		if !c.Holds(args) {
@@ -117,7 +124,7 @@ func (r Rule) same(other Rule) bool {
 // clause is some rules that share an answer and a reason, as the tables have
 // them.
 type clause struct {
-	answer syscall.Errno
+	answer syscall.Errno // 0 asks the broker
 	why    string
 	calls  string // names, separated by spaces
 	// when holds alternatives: each makes a rule. None makes one rule without a

@@ -1,6 +1,10 @@
 package seccomp
 
-import "slices"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // Table returns every rule of every group. It is the one place where a rule is
 // written down; the programs, the tests and explain come from it.
@@ -15,11 +19,16 @@ func Table() []Rule {
 		expand(NetAllow, netAllowClauses()),
 		expand(SocketsClosed, socketsClosedClauses()),
 		expand(Unix, unixClauses()),
-		expand(MetadataClosed, metadataClauses()),
+		expand(MetadataClosed, metadataClauses(unix.EACCES)),
+		expand(MetadataAsked, metadataClauses(ask)),
+		expand(SetID, setIDClauses()),
 		expand(Truncate, truncateClauses()),
 		expand(Signals, signalClauses()),
 	)
 }
+
+// ask is the answer of a clause that the broker answers.
+const ask unix.Errno = 0
 
 // Numbers of the kernel's headers that golang.org/x/sys/unix does not have, or
 // has with other bits on each architecture. These are the same on both.

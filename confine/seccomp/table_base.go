@@ -40,18 +40,20 @@ func cloneNamespaceBits() []Cond {
 	}
 }
 
+// setID is why no file gets a set-id bit.
+const setID = "a program with a set-id bit runs as the user, unconfined, for whoever executes it"
+
 // fileClauses close device nodes and set-id bits, and the calls that are too new
 // for anything else to govern them.
 func fileClauses() []clause {
 	const device = "a device node would reach the disk or the memory behind it"
-	const setid = "a program with a set-id bit runs as the user, unconfined, for whoever executes it"
 	return []clause{
 		{unix.EPERM, device, "mknod", anyOf(kind(1, unix.S_IFCHR), kind(1, unix.S_IFBLK))},
 		{unix.EPERM, device, "mknodat", anyOf(kind(2, unix.S_IFCHR), kind(2, unix.S_IFBLK))},
-		{unix.EPERM, setid, "creat mknod", anyOf(has(1, setUID), has(1, setGID))},
-		{unix.EPERM, setid, "mknodat", anyOf(has(2, setUID), has(2, setGID))},
-		{unix.EPERM, setid + "; the mode counts only where a file is made", "open", setIDWhereMade(1, 2)},
-		{unix.EPERM, setid + "; the mode counts only where a file is made", "openat", setIDWhereMade(2, 3)},
+		{unix.EPERM, setID, "creat mknod", anyOf(has(1, setUID), has(1, setGID))},
+		{unix.EPERM, setID, "mknodat", anyOf(has(2, setUID), has(2, setGID))},
+		{unix.EPERM, setID + "; the mode counts only where a file is made", "open", setIDWhereMade(1, 2)},
+		{unix.EPERM, setID + "; the mode counts only where a file is made", "openat", setIDWhereMade(2, 3)},
 		{unix.ENOSYS, "its flags and its mode are behind a pointer: a set-id bit could hide there; callers fall back to openat", "openat2", nil},
 		{unix.ENOSYS, "they change attributes and flags, which Landlock does not govern", "setxattrat removexattrat file_setattr", nil},
 	}

@@ -13,15 +13,26 @@ func ipcClauses() []clause {
 	}
 }
 
-// metadataClauses answer as a read-only file does.
-func metadataClauses() []clause {
-	const why = "Landlock does not govern it, and read-only promises that nothing changes outside the scratch directory"
+// metadataClauses give one answer to all that changes what an inode says of its
+// file: ask, or EACCES as for a read-only file. The hint is never asked about:
+// it is not worth a broker's time, and fcntl is called too often to be stopped.
+func metadataClauses(answer unix.Errno) []clause {
+	const why = "Landlock does not govern it, and a file outside the roots must not change"
 	return []clause{
-		{unix.EACCES, "modes: " + why, "chmod fchmod fchmodat fchmodat2", nil},
-		{unix.EACCES, "owners: " + why, "chown lchown fchown fchownat", nil},
-		{unix.EACCES, "times: " + why, "utime utimes futimesat utimensat", nil},
+		{answer, "modes: " + why, "chmod fchmod fchmodat fchmodat2", nil},
+		{answer, "owners: " + why, "chown lchown fchown fchownat", nil},
+		{answer, "times: " + why, "utime utimes futimesat utimensat", nil},
 		{unix.EPERM, "a hint about a file's life, kept with its inode: " + why, "fcntl", anyOf(is(1, fSetRWHint), is(1, fSetFileRWHint))},
-		{unix.EACCES, "attributes: " + why, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", nil},
+		{answer, "attributes: " + why, "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", nil},
+	}
+}
+
+// setIDClauses look at nothing but the mode, so they refuse the bits on
+// directories too, where they are harmless.
+func setIDClauses() []clause {
+	return []clause{
+		{unix.EPERM, setID, "chmod fchmod", anyOf(has(1, setUID), has(1, setGID))},
+		{unix.EPERM, setID, "fchmodat fchmodat2", anyOf(has(2, setUID), has(2, setGID))},
 	}
 }
 

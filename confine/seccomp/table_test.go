@@ -76,7 +76,7 @@ func oneOfEachRule() []row {
 // isTestedBy reports whether the row would be answered otherwise without the
 // rule, or at least without it and those like it.
 func (r Rule) isTestedBy(by row) bool {
-	return r.Call == by.call && r.Answer == by.want && slices.Contains(by.by, r.Group) && r.Matches(by.args)
+	return r.Call == by.call && r.answer() == by.in(of(r.Group)) && r.Matches(by.args)
 }
 
 func allRows() []row {

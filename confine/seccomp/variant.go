@@ -43,6 +43,10 @@ func (v Variant) String() string {
 	return strings.Join(names, "+")
 }
 
+// Asks reports whether the variant's program asks a listener: it must be
+// installed with one (SECCOMP_FILTER_FLAG_NEW_LISTENER).
+func (v Variant) Asks() bool { return v.Has(MetadataAsked) }
+
 // Rules returns the variant's rules in the order of the table, each call and
 // condition once.
 func (v Variant) Rules() []Rule {
@@ -61,15 +65,29 @@ type Options struct {
 	// ABI is the Landlock ABI whose rights the ruleset handles. What an older
 	// one does not see, the filter closes; zero closes all of it.
 	ABI int
+	// Metadata says what becomes of the calls that change modes, owners, times
+	// and attributes; zero closes them.
+	Metadata Handling
 }
 
-// Choose returns the variant for a policy: the closed one, since the programs
-// here notify no broker. It is None only for a mode that does not confine.
+// Handling is what a filter does with calls that only a broker can judge,
+// because what they act on is behind a pointer or a descriptor.
+type Handling uint8
+
+// The handlings.
+const (
+	Close Handling = iota // refuse all of them
+	Ask                   // ask the listener about each
+	Leave                 // let them through: something else holds them, or nothing does
+)
+
+// Choose returns the variant for a policy. It is None only for a mode that does
+// not confine, and asks a listener only where the options say so.
 func Choose(p policy.Policy, o Options) Variant {
 	if !p.Mode.Confines() {
 		return None
 	}
-	return of(Base) | shared(p.IPC) | sockets(p.Network) | metadata(p.Mode) | o.beneath()
+	return of(Base) | shared(p.IPC) | sockets(p.Network) | o.Metadata.metadata() | o.beneath()
 }
 
 // shared closes what all processes of the user share.
@@ -104,11 +122,14 @@ func (o Options) beneath() Variant {
 	return v
 }
 
-// metadata leaves the calls to a workspace, where git, tar and compilers need
-// them: nothing here can tell a path inside from one outside.
-func metadata(m policy.Mode) Variant {
-	if m == policy.WorkspaceWrite {
-		return 0
+// metadata keeps set-id bits away where the calls are left: those are in an
+// argument, so a filter can tell. A value that is no handling closes.
+func (h Handling) metadata() Variant {
+	switch h {
+	case Ask:
+		return of(MetadataAsked)
+	case Leave:
+		return of(SetID)
 	}
 	return of(MetadataClosed)
 }
@@ -127,13 +148,12 @@ func Variants() []Variant {
 	return variants
 }
 
+// everyPolicy has one mode: the others that confine have the same filters.
 func everyPolicy() []policy.Policy {
 	var policies []policy.Policy
-	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
-		for _, network := range []policy.Network{policy.NetworkDeny, policy.NetworkAllow} {
-			for _, ipc := range []policy.IPC{policy.IPCNone, policy.IPCHost} {
-				policies = append(policies, policy.Policy{Mode: mode, Network: network, IPC: ipc})
-			}
+	for _, network := range []policy.Network{policy.NetworkDeny, policy.NetworkAllow} {
+		for _, ipc := range []policy.IPC{policy.IPCNone, policy.IPCHost} {
+			policies = append(policies, policy.Policy{Mode: policy.ReadOnly, Network: network, IPC: ipc})
 		}
 	}
 	return policies
@@ -143,7 +163,9 @@ func everyPolicy() []policy.Policy {
 func everyOption() []Options {
 	var options []Options
 	for _, abi := range []int{0, 3, 6, 9} {
-		options = append(options, Options{ABI: abi})
+		for _, metadata := range []Handling{Close, Ask, Leave} {
+			options = append(options, Options{ABI: abi, Metadata: metadata})
+		}
 	}
 	return options
 }

@@ -75,7 +75,7 @@ func TestNumbers(t *testing.T) {
 func TestNothingElse(t *testing.T) {
 	want := map[string]bool{versionFile: true}
 	for _, arch := range seccomp.Arches() {
-		for _, suffix := range []string{".filters", ".pfc.gz", "-deny.pfc", "-allow.pfc"} {
+		for _, suffix := range []string{".filters", ".pfc.gz", "-deny.pfc", "-allow.pfc", "-ask.pfc"} {
 			want[string(arch)+suffix] = true
 		}
 	}
@@ -132,6 +132,9 @@ func TestRulesThatCannotBeCompiled(t *testing.T) {
 	for _, rule := range []seccomp.Rule{
 		{Call: "listns", Answer: unix.EPERM}, // above NewestCall
 		{Call: "fchmodat2", Answer: unix.EPERM, When: []seccomp.Cond{{Arg: 0, Op: seccomp.Differs}}},
+		{Call: "fchmodat2", Answer: unix.EPERM, When: []seccomp.Cond{{Arg: 0, Op: seccomp.AtLeast, Value: 1}}},
+		{Call: "fchmodat2", Answer: unix.EPERM, When: []seccomp.Cond{{Arg: 0, Mask: 1 << 32}}},
+		{Call: "fchmodat2", Answer: unix.EPERM, When: []seccomp.Cond{{Arg: 6, Mask: 1}}},
 	} {
 		if _, err := prelude([]seccomp.Rule{rule}, seccomp.AMD64); err == nil {
 			t.Errorf("%s was taken into the prelude", rule)

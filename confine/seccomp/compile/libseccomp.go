@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	libseccomp "github.com/seccomp/libseccomp-golang"
 	"golang.org/x/sys/unix"
@@ -37,8 +38,12 @@ func translate(rules []seccomp.Rule, arch seccomp.Arch) (program []byte, text st
 		return nil, "", err
 	}
 	pfc, err := exported(rules, arch, byList, (*libseccomp.ScmpFilter).ExportPFC)
-	return program, string(pfc), err
+	return program, strings.ReplaceAll(string(pfc), unnamed, "action NOTIFY;"), err
 }
+
+// unnamed is what libseccomp 2.5.4 writes for a notification: it has a name for
+// every action but this.
+var unnamed = fmt.Sprintf("action %#x;", unix.SECCOMP_RET_USER_NOTIF)
 
 func exported(rules []seccomp.Rule, arch seccomp.Arch, order int, export exporter) ([]byte, error) {
 	filter, err := newFilter(targets[arch])
@@ -60,6 +65,9 @@ func exported(rules []seccomp.Rule, arch seccomp.Arch, order int, export exporte
 // newFilter allows what no rule matches and answers ENOSYS to a call of another
 // architecture. Level 2 searches the call's rules in a binary tree.
 func newFilter(arch libseccomp.ScmpArch) (*libseccomp.ScmpFilter, error) {
+	if err := libseccomp.SetAPI(notifyLevel); err != nil {
+		return nil, err
+	}
 	filter, err := libseccomp.NewFilter(libseccomp.ActAllow)
 	if err != nil {
 		return nil, err
@@ -78,6 +86,19 @@ func newFilter(arch libseccomp.ScmpArch) (*libseccomp.ScmpFilter, error) {
 
 func answer(errno int16) libseccomp.ScmpAction { return libseccomp.ActErrno.SetReturnCode(errno) }
 
+// action is what libseccomp calls the rule's answer.
+func action(rule seccomp.Rule) libseccomp.ScmpAction {
+	if rule.Asks() {
+		return libseccomp.ActNotify
+	}
+	return answer(int16(rule.Answer))
+}
+
+// notifyLevel is the API level from which libseccomp compiles notifications. It
+// is set because libseccomp otherwise goes by the kernel that it runs on, and
+// the programs are for others.
+const notifyLevel = 6
+
 // addRule takes the number of this machine's architecture whatever the filter's
 // is: libseccomp translates. A number of the filter's own architecture would be
 // translated a second time, without an error, into some other call.
@@ -89,9 +110,8 @@ func addRule(filter *libseccomp.ScmpFilter, rule seccomp.Rule, arch seccomp.Arch
 	if err != nil {
 		return err
 	}
-	action := answer(int16(rule.Answer))
 	if len(rule.When) == 0 {
-		return filter.AddRuleExact(native, action)
+		return filter.AddRuleExact(native, action(rule))
 	}
 	var conds []libseccomp.ScmpCondition
 	for _, c := range rule.When {
@@ -101,7 +121,7 @@ func addRule(filter *libseccomp.ScmpFilter, rule seccomp.Rule, arch seccomp.Arch
 		}
 		conds = append(conds, cond)
 	}
-	return filter.AddRuleConditionalExact(native, action, conds)
+	return filter.AddRuleConditionalExact(native, action(rule), conds)
 }
 
 func condition(c seccomp.Cond) (libseccomp.ScmpCondition, error) {

@@ -88,7 +88,7 @@ func write(all []compiled, arch seccomp.Arch) error {
 
 func inPrograms(name string) string { return filepath.Join(parent, "programs", name) }
 
-// readable holds two texts that are not packed, so that a change to the rules
+// readable holds some texts that are not packed, so that a change to the rules
 // can be read as a change to them.
 func readable(all []compiled, arch seccomp.Arch) map[string][]byte {
 	files := map[string][]byte{}
@@ -106,6 +106,7 @@ func readable(all []compiled, arch seccomp.Arch) map[string][]byte {
 func readableVariants() map[string]seccomp.Variant {
 	return map[string]seccomp.Variant{
 		"deny":  seccomp.Choose(policy.Policy{}, seccomp.Options{}),
-		"allow": seccomp.Choose(policy.Policy{Network: policy.NetworkAllow}, seccomp.Options{}),
+		"allow": seccomp.Choose(policy.Policy{Network: policy.NetworkAllow}, seccomp.Options{Metadata: seccomp.Leave}),
+		"ask":   seccomp.Choose(policy.Policy{}, seccomp.Options{Metadata: seccomp.Ask}),
 	}
 }
