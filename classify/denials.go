@@ -15,6 +15,8 @@ type Outcome struct {
 	// Stdout and Stderr are the kept tails of the streams; they may start in
 	// the middle of a line.
 	Stdout, Stderr []byte
+	// Exact is what the sandbox itself knows that it refused.
+	Exact []fact.Denial
 }
 
 // Files answers questions about files, asked outside the sandbox.
@@ -45,16 +47,18 @@ const (
 	maxNames = 32
 )
 
-// Denials returns the file accesses that the sandbox denied, in the order of
-// the text, each (op, path) once. A run that succeeded yields only verdict
+// Denials returns the accesses that the sandbox denied, each (op, path) once:
+// what it knows, and then the file accesses that the text tells of, in its order.
+// A refusal that the text tells without an operation, of a path that is known to
+// have been refused, is that refusal. A run that succeeded yields only verdict
 // Denied, read from stderr. A run that failed also yields what stdout tells,
 // and verdict Possible where the last line of stderr holds it: a refusal that
 // the command went on from does not explain how it ended.
 func Denials(o Outcome, files Files) []fact.Denial {
-	j := newJudge(o.Dir, files)
+	j := newJudge(o, files)
 	stderr := readStream(o.Stderr, j.answers.isProgram)
 	markExecution(stderr.claims, o.Exit)
-	var found denialSet
+	found := denialSet{denials: slices.Clone(o.Exact)}
 	for _, c := range stderr.claims {
 		found.add(j.denials(c), failed(o.Exit) && c.index == stderr.last)
 	}
@@ -68,11 +72,12 @@ func Denials(o Outcome, files Files) []fact.Denial {
 }
 
 // Denied reports whether the run counts as denied by the sandbox: it failed,
-// and denials, as Denials returned them for it, name a file access. Denials
+// and denials, as Denials returned them for it, name a file access or a change of
+// metadata. Denials
 // has dropped the possible ones that do not explain the failure.
 func Denied(exit fact.Exit, denials []fact.Denial) bool {
 	return failed(exit) && slices.ContainsFunc(denials, func(d fact.Denial) bool {
-		return d.Kind == fact.KindFile
+		return d.Kind == fact.KindFile || d.Kind == fact.KindMetadata && d.Verdict == fact.Denied
 	})
 }
 

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/fact"
@@ -28,17 +29,23 @@ type ruling struct {
 type judge struct {
 	places  places
 	answers answers
+	exact   []fact.Denial
 }
 
-func newJudge(dir string, files Files) judge {
-	return judge{places: newPlaces(dir, files), answers: newAnswers(files)}
+func newJudge(o Outcome, files Files) judge {
+	return judge{places: newPlaces(o.Dir, files), answers: newAnswers(files), exact: o.Exact}
+}
+
+// known reports whether a refusal at the path is known exactly.
+func (j judge) known(path string) bool {
+	return slices.ContainsFunc(j.exact, func(d fact.Denial) bool { return d.Path == path && path != "" })
 }
 
 // denials returns the denials that a claim amounts to.
 func (j judge) denials(c claim) []fact.Denial {
 	var out []fact.Denial
 	for _, r := range j.rulings(c) {
-		if r.verdict == notOurs {
+		if r.verdict == notOurs || c.op == "" && j.known(r.path) {
 			continue
 		}
 		if r.op == "" {

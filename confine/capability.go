@@ -4,10 +4,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept are the capabilities that a confined command may have: with them apt,
-// tar and su work in a root run. All others reach around Landlock or out of
-// the sandbox.
-const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |
+// Kept are the capabilities that a confined command may have, as a bit mask: with
+// them apt, tar and su work in a root run. All others reach around Landlock or
+// out of the sandbox.
+const Kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |
 	1<<unix.CAP_FSETID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 
 // capabilities are the sets of the calling thread, as bit masks, and the
@@ -24,13 +24,13 @@ func (c capabilities) drop() []Call {
 	var calls []Call
 	if has(c.effective, unix.CAP_SETPCAP) {
 		for n := 0; n <= c.last; n++ {
-			if has(c.bounding, n) && !has(kept, n) {
+			if has(c.bounding, n) && !has(Kept, n) {
 				calls = append(calls, call(unix.SYS_PRCTL, Int(unix.PR_CAPBSET_DROP), Int(n), Int(0), Int(0), Int(0)))
 			}
 		}
 	}
 	calls = append(calls, call(unix.SYS_PRCTL, Int(unix.PR_CAP_AMBIENT), Int(unix.PR_CAP_AMBIENT_CLEAR_ALL), Int(0), Int(0), Int(0)))
-	return append(calls, call(unix.SYS_CAPSET, Bytes(capHeader()), Bytes(capSets(c.permitted&kept))))
+	return append(calls, call(unix.SYS_CAPSET, Bytes(capHeader()), Bytes(capSets(c.permitted&Kept))))
 }
 
 func has(set uint64, n int) bool { return set&(1<<n) != 0 }

@@ -23,7 +23,7 @@ func StepError(step string, errno unix.Errno) error {
 		return fmt.Errorf("no further ruleset can be stacked: the kernel takes 16, and each sandbox around this one is one: %w", errno)
 	case step == filterProofStep:
 		return fmt.Errorf("the system call filter is inert: a call that had to be refused was not: %w", errno)
-	case step == filterStep:
+	case step == FilterStep:
 		return fmt.Errorf("the kernel or something in front of it refuses system call filters: %w", errno)
 	case step == landlockStep:
 		return landlock.Refused("restrict the command", errno)

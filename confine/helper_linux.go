@@ -60,7 +60,7 @@ func help() (step uint32, err error) {
 	if err != nil {
 		return noStep, err
 	}
-	return execute(prog, base, files)
+	return execute(prog, memory, files)
 }
 
 // restoreFileLimit gives back the soft limit on open files that the Go runtime
@@ -112,7 +112,8 @@ func mapPayload(fd int) ([]byte, error) {
 
 // execute performs the calls on this thread. It returns only when one did not
 // do what the plan says, with the index of its step.
-func execute(p program, base uintptr, files []int) (uint32, error) {
+func execute(p program, memory []byte, files []int) (uint32, error) {
+	base := uintptr(unsafe.Pointer(&memory[0]))
 	slots := make([]uint64, p.slots)
 	slots[ControlSlot] = HelperSocket
 	if len(files) >= len(slots) {
@@ -130,6 +131,9 @@ func execute(p program, base uintptr, files []int) (uint32, error) {
 		}
 		if r.out != NoSlot {
 			slots[r.out] = uint64(result)
+		}
+		if r.store != 0 {
+			le.PutUint32(memory[r.store:], uint32(result))
 		}
 	}
 	return noStep, fmt.Errorf("%w: it ends without exec", errPlan)

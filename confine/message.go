@@ -12,14 +12,17 @@ import (
 const messageSize = 12
 
 const (
-	kindReady  = 1
-	kindFailed = 2
+	kindReady    = 1
+	kindFailed   = 2
+	kindListener = 3 // with a descriptor: the filter's listener
 )
 
 // noStep is the index of a failure before the first step.
 const noStep = 0xffffffff
 
 func readyMessage() []byte { return appendMessage(kindReady, 0, 0) }
+
+func listenerMessage() []byte { return appendMessage(kindListener, 0, 0) }
 
 func appendMessage(fields ...uint32) []byte {
 	var out []byte
@@ -33,6 +36,8 @@ func appendMessage(fields ...uint32) []byte {
 type Answer struct {
 	// Ready says that everything before exec was done.
 	Ready bool
+	// Listener says that the filter's listener came with the message.
+	Listener bool
 	// Step is the index of the step that failed, or -1 where the helper failed
 	// before the first one.
 	Step int
@@ -50,6 +55,8 @@ func ParseAnswer(b []byte) (Answer, error) {
 	switch field(0) {
 	case kindReady:
 		return Answer{Ready: true}, nil
+	case kindListener:
+		return Answer{Listener: true}, nil
 	case kindFailed:
 		return Answer{Step: int(int32(field(1))), Errno: unix.Errno(field(2))}, nil
 	}

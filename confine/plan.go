@@ -25,8 +25,15 @@ type Plan struct {
 	// Report says what holds once the helper has answered "ready".
 	Report fact.Report
 
+	// Roots are the writable roots that the rules were laid on, opened with O_PATH.
+	Roots []*os.File
+
 	owned []*os.File
 }
+
+// Asks reports whether the filter asks a broker. The helper then sends its
+// listener before it answers "ready".
+func (p *Plan) Asks() bool { return p.Filter.Asks() }
 
 // Close closes what Prepare opened.
 func (p *Plan) Close() {
@@ -49,11 +56,19 @@ type Call struct {
 	Args   []Arg // at most six
 	// Out is the slot that gets the result, or NoSlot.
 	Out Slot
+	// Store is where the result is also written, for a call that passes it on.
+	Store *Cell
 	// Expect is the errno that the call must fail with; zero means that it must
 	// succeed.
 	Expect unix.Errno
 	// Optional lets the call fail without ending the plan.
 	Optional bool
+}
+
+// Cell is a place in a call's data that a result goes to, as 32 bits.
+type Cell struct {
+	block *block
+	at    int
 }
 
 // Slot numbers a descriptor of the helper.
@@ -78,9 +93,20 @@ const (
 type Arg struct {
 	kind  argKind
 	value uint64
-	data  []byte
-	list  []string
-	inner []byte // what the last eight bytes of data point to
+	block *block
+}
+
+// block is bytes in the payload, and where in them addresses of other blocks
+// stand.
+type block struct {
+	data     []byte
+	pointers []pointer
+	label    string // what a reader of the plan sees
+}
+
+type pointer struct {
+	at int
+	to *block
 }
 
 // Int is a number. Negative ones are sign-extended, as the kernel takes them.
@@ -90,7 +116,9 @@ func Int(n int) Arg { return Arg{kind: argConst, value: uint64(n)} }
 func FD(s Slot) Arg { return Arg{kind: argSlot, value: uint64(s)} }
 
 // Bytes is the address of b.
-func Bytes(b []byte) Arg { return Arg{kind: argData, data: b} }
+func Bytes(b []byte) Arg { return Arg{kind: argData, block: bytesBlock(b)} }
+
+func bytesBlock(b []byte) *block { return &block{data: b, label: printable(b)} }
 
 // Str is the address of s, terminated by a NUL byte.
 func Str(s string) Arg { return Bytes(append([]byte(s), 0)) }
@@ -98,28 +126,29 @@ func Str(s string) Arg { return Bytes(append([]byte(s), 0)) }
 // List is the address of an array of pointers to strings that ends in NULL, as
 // execve takes it.
 func List(list []string) Arg {
-	if list == nil {
-		list = []string{}
+	array := &block{data: make([]byte, 8*(len(list)+1)), label: fmt.Sprintf("%d strings", len(list))}
+	for i, s := range list {
+		array.pointers = append(array.pointers, pointer{at: 8 * i, to: Str(s).block})
 	}
-	return Arg{kind: argData, list: list}
+	return Arg{kind: argData, block: array}
 }
 
 // Pointing is the address of a structure that ends in a pointer to inner.
 func Pointing(head, inner []byte) Arg {
-	return Arg{kind: argData, data: append(head, make([]byte, 8)...), inner: inner}
+	return Arg{kind: argData, block: &block{
+		data:     append(head[:len(head):len(head)], make([]byte, 8)...),
+		pointers: []pointer{{at: len(head), to: bytesBlock(inner)}},
+		label:    fmt.Sprintf("%d bytes", len(inner)),
+	}}
 }
 
 // String shows an argument to a reader of the plan.
 func (a Arg) String() string {
-	switch {
-	case a.kind == argSlot:
+	switch a.kind {
+	case argSlot:
 		return fmt.Sprintf("slot %d", a.value)
-	case a.list != nil:
-		return fmt.Sprintf("%d strings", len(a.list))
-	case a.inner != nil:
-		return fmt.Sprintf("%d bytes", len(a.inner))
-	case a.kind == argData:
-		return printable(a.data)
+	case argData:
+		return a.block.label
 	}
 	return fmt.Sprintf("%#x", a.value)
 }

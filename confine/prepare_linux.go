@@ -16,7 +16,8 @@ import (
 )
 
 // Prepare opens all that the job needs and returns its plan. Nothing has run.
-// The error is a *landlock.UnavailableError where Landlock cannot be used.
+// The error is a *landlock.UnavailableError where Landlock cannot be used, and a
+// *MetadataError where a broker is needed and there is none.
 func Prepare(job Job) (*Plan, error) {
 	s, err := look()
 	if err != nil {
@@ -31,22 +32,6 @@ func Prepare(job Job) (*Plan, error) {
 	return p, nil
 }
 
-// choose finds the filter's program for what the ruleset does not handle.
-func (p *Plan) choose(job Job, kernel landlock.Kernel) ([]byte, error) {
-	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: kernel.ABI, Metadata: metadata(job.Policy.Mode)})
-	return seccomp.Program(p.Filter)
-}
-
-// metadata leaves the calls that change modes, owners, times and attributes to a
-// workspace, where git, tar and compilers need them: a filter cannot tell a path
-// inside from one outside.
-func metadata(m policy.Mode) seccomp.Handling {
-	if m == policy.WorkspaceWrite {
-		return seccomp.Leave
-	}
-	return seccomp.Close
-}
-
 // open fills the slots, and with the ruleset the rules and the report.
 func (p *Plan) open(job Job, in *setup) error {
 	s := &in.slots
@@ -56,27 +41,41 @@ func (p *Plan) open(job Job, in *setup) error {
 		return err
 	}
 	s.dir = p.own(dir)
-	var kernel landlock.Kernel
+	p.Report = report(job, landlock.Kernel{}, metadata{})
 	if job.Policy.Mode.Confines() {
-		mounts, err := policy.Mounts()
-		if err != nil {
-			return err
-		}
-		if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/"), mounts); err != nil {
-			return err
-		}
-		ruleset, k, err := landlock.Ruleset(p.Rules, job.Policy.Network)
-		if err != nil {
-			return err
-		}
-		s.ruleset, kernel = p.own(ruleset), k
-		if in.filter, err = p.choose(job, k); err != nil {
+		if err := p.confine(job, in); err != nil {
 			return err
 		}
 	}
 	s.scratchpad = Slot(len(p.Files) + 1)
-	p.Report = report(job, kernel)
 	return nil
+}
+
+// confine makes the ruleset and chooses the filter.
+func (p *Plan) confine(job Job, in *setup) error {
+	mounts, err := policy.Mounts()
+	if err != nil {
+		return err
+	}
+	if p.Rules, err = landlock.Rules(job.Policy, job.Scratch, os.DirFS("/"), mounts); err != nil {
+		return err
+	}
+	made, err := landlock.Ruleset(p.Rules, job.Policy.Network)
+	if err != nil {
+		return err
+	}
+	p.Roots = made.Roots
+	p.owned = append(p.owned, made.Roots...)
+	in.slots.ruleset = p.own(made.Ruleset)
+	m, err := chooseMetadata(job.Policy, job.Broker)
+	if err != nil {
+		return err
+	}
+	p.Report = report(job, made.Kernel, m)
+	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: made.Kernel.ABI, Metadata: m.handling})
+	in.asks = p.Asks()
+	in.filter, err = seccomp.Program(p.Filter)
+	return err
 }
 
 func (p *Plan) slot(f *os.File) Slot {

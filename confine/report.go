@@ -5,19 +5,20 @@ import (
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/landlock"
+	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // report says what a plan holds. A row is enforced only if every part of its
 // promise is.
-func report(job Job, kernel landlock.Kernel) fact.Report {
+func report(job Job, kernel landlock.Kernel, m metadata) fact.Report {
 	p := job.Policy
 	r := fact.Report{Mode: p.Mode}
 	if p.Mode.Confines() {
 		r.Landlock = kernel.String()
 	}
-	h := holder{job: job, abi: kernel.ABI}
+	h := holder{job: job, abi: kernel.ABI, metadata: m}
 	for _, promise := range policy.Promises() {
 		status, detail := h.hold(promise)
 		row := fact.Row{Promise: promise, Status: status, Detail: detail}
@@ -34,7 +35,7 @@ func report(job Job, kernel landlock.Kernel) fact.Report {
 
 // hints say what helps where a promise is not enforced.
 var hints = map[policy.Promise]string{
-	policy.PromiseMetadata:    "read-only mode closes it",
+	policy.PromiseMetadata:    "leave --allow-unenforced metadata out",
 	policy.PromiseUnixSockets: "it is closed while the network is denied",
 	policy.PromiseIoctl:       "use Linux 6.10 or newer, which has Landlock ABI 5",
 	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
@@ -49,8 +50,9 @@ func sum(r fact.Report) fact.Enforcement {
 
 // holder answers for each promise of one run.
 type holder struct {
-	job Job
-	abi int
+	job      Job
+	abi      int
+	metadata metadata
 }
 
 // hold is the promise table.
@@ -68,8 +70,8 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 		policy.PromiseFiles:         h.files,
 		policy.PromiseTruncate:      h.truncate,
 		policy.PromiseIoctl:         h.ioctl,
-		policy.PromiseMetadata:      h.metadata,
-		policy.PromiseSetID:         setID,
+		policy.PromiseMetadata:      func() (fact.Status, string) { return h.metadata.status, h.metadata.detail },
+		policy.PromiseSetID:         h.setID,
 		policy.PromiseProcesses:     h.processes,
 		policy.PromiseSignals:       h.signals,
 		policy.PromiseUnixSockets:   h.unixSockets,
@@ -123,16 +125,14 @@ func (h holder) ioctl() (fact.Status, string) {
 	return fact.Enforced, "filter, " + h.landlock()
 }
 
-func (h holder) metadata() (fact.Status, string) {
-	if h.job.Policy.Mode == policy.ReadOnly {
-		return fact.Closed, "filter: mode, owner, times and attributes cannot be changed, in the scratch directory either"
-	}
-	return fact.NotEnforced, "Landlock does not govern mode, owner, times and attributes, and the filter cannot tell paths apart"
-}
-
 // setID needs nothing against file capabilities: they take CAP_SETFCAP, which no
 // command keeps.
-func setID() (fact.Status, string) { return fact.Enforced, "filter, no_new_privs" }
+func (h holder) setID() (fact.Status, string) {
+	if h.metadata.handling == seccomp.Ask {
+		return fact.Enforced, "filter, broker, no_new_privs"
+	}
+	return fact.Enforced, "filter, no_new_privs"
+}
 
 func (h holder) processes() (fact.Status, string) {
 	var opened []string

@@ -14,6 +14,7 @@ type setup struct {
 	oomScore int         // the caller's oom_score_adj
 	umask    int         // the caller's
 	filter   []byte      // the system call filter's program
+	asks     bool        // it asks a broker about some calls
 }
 
 // slots says where Prepare put the descriptors.
@@ -46,16 +47,20 @@ func steps(job Job, s setup) []Step {
 
 // confinement is what a confining mode adds.
 func confinement(job Job, s setup) []Step {
-	return []Step{
+	list := []Step{
 		coreLimit(s),
 		{"capabilities", "root keeps what ordinary work with files and users needs", s.caps.drop()},
 		isolationProof(s.slots.scratchpad),
 		{"no_new_privs", "no program gains privileges by exec; Landlock asks for it", []Call{call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))}},
 		{landlockStep, "files, other processes, signals and abstract sockets", []Call{call(unix.SYS_LANDLOCK_RESTRICT_SELF, FD(s.slots.ruleset), Int(0))}},
 		proof(job.Proof),
-		filter(s.filter),
-		filterProof(),
 	}
+	if s.asks {
+		list = append(list, askingFilter(s), filterProof())
+	} else {
+		list = append(list, filter(s.filter, 0), filterProof())
+	}
+	return list
 }
 
 // filterProof tries a call that the filter refuses with EPERM. Unfiltered an
@@ -67,12 +72,43 @@ func filterProof() Step {
 }
 
 // filter comes last of what confines: it may refuse what the other steps do.
-func filter(program []byte) Step {
+func filter(program []byte, flags int) Step {
 	const instruction = 8                                          // bytes, struct sock_filter
 	head := le.AppendUint64(nil, uint64(len(program)/instruction)) // struct sock_fprog: the length, padded
-	return Step{filterStep, "system calls that no rule on paths can hold", []Call{
-		call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(0), Pointing(head, program)),
+	return Step{FilterStep, "system calls that no rule on paths can hold", []Call{
+		call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(flags), Pointing(head, program)),
 	}}
+}
+
+// askingFilter also hands the filter's listener to the keeper. Signals do not
+// interrupt a call that the broker has taken: it would be restarted and its
+// effect come twice.
+func askingFilter(s setup) Step {
+	step := filter(s.filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	message, descriptor := rightsMessage(listenerMessage())
+	listener := s.slots.scratchpad
+	step.Calls[0].Out, step.Calls[0].Store = listener, descriptor
+	step.Calls = append(step.Calls,
+		call(unix.SYS_SENDMSG, FD(ControlSlot), message, Int(unix.MSG_NOSIGNAL)),
+		call(unix.SYS_CLOSE, FD(listener)),
+	)
+	return step
+}
+
+// rightsMessage is a struct msghdr that carries text and one descriptor, and the
+// place of the descriptor's number (sendmsg(2), cmsg(3)).
+func rightsMessage(text []byte) (message Arg, descriptor *Cell) {
+	rights := le.AppendUint64(nil, uint64(unix.CmsgLen(4)))
+	rights = le.AppendUint32(rights, unix.SOL_SOCKET)
+	rights = le.AppendUint32(rights, unix.SCM_RIGHTS)
+	ancillary := bytesBlock(append(rights, make([]byte, 8)...))
+	vector := &block{data: le.AppendUint64(make([]byte, 8), uint64(len(text))), pointers: []pointer{{0, bytesBlock(text)}}}
+	header := make([]byte, 56)
+	le.PutUint64(header[24:], 1)
+	le.PutUint64(header[40:], uint64(len(ancillary.data)))
+	return Arg{kind: argData, block: &block{
+		data: header, pointers: []pointer{{16, vector}, {32, ancillary}}, label: "a descriptor",
+	}}, &Cell{block: ancillary, at: 16}
 }
 
 // session asks twice: who leads a session cannot start another, so the second
@@ -165,13 +201,14 @@ func proof(path string) Step {
 }
 
 // Names of steps whose failure has a meaning of its own: ProofStep fails where
-// Landlock is inert, ExecStep where the program cannot be executed.
+// Landlock is inert, FilterStep with EBUSY where something around this process
+// has the one listener there can be, ExecStep where the program cannot be executed.
 const (
-	ProofStep = "proof"
-	ExecStep  = "exec"
+	ProofStep  = "proof"
+	FilterStep = "filter"
+	ExecStep   = "exec"
 
 	landlockStep = "landlock"
-	filterStep   = "filter"
 
 	filterProofStep = "filter proof"
 )

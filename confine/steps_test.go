@@ -84,8 +84,8 @@ func TestOrder(t *testing.T) {
 		{"capabilities", "landlock"},
 		{"no_new_privs", "landlock"},
 		{"landlock", ProofStep},
-		{ProofStep, filterStep},
-		{filterStep, filterProofStep},
+		{ProofStep, FilterStep},
+		{FilterStep, filterProofStep},
 		{filterProofStep, "descriptors"},
 		{"descriptors", "ready"},
 		{"ready", ExecStep},
@@ -99,7 +99,7 @@ func TestOrder(t *testing.T) {
 func TestFullAccessConfinesNothing(t *testing.T) {
 	for _, s := range steps(Job{Policy: policy.Policy{Mode: policy.DangerFullAccess}}, rootSetup()) {
 		switch s.Name {
-		case "landlock", "no_new_privs", "capabilities", ProofStep, filterStep, filterProofStep, "core limit":
+		case "landlock", "no_new_privs", "capabilities", ProofStep, FilterStep, filterProofStep, "core limit":
 			t.Errorf("the plan has step %q", s.Name)
 		}
 	}
@@ -115,13 +115,13 @@ func TestCapabilities(t *testing.T) {
 		{"root", capabilities{full, full, full, 40}, 41 - 6},
 		{"root without CAP_SETPCAP", capabilities{full, full &^ (1 << unix.CAP_SETPCAP), full, 40}, 0},
 		{"an ordinary user", capabilities{0, 0, full, 40}, 0},
-		{"nested", capabilities{kept, kept, kept, 40}, 0},
+		{"nested", capabilities{Kept, Kept, Kept, 40}, 0},
 	} {
 		drops := 0
 		for _, c := range tt.in.drop() {
 			if c.Number == unix.SYS_PRCTL && c.Args[0].value == unix.PR_CAPBSET_DROP {
 				drops++
-				if has(kept, int(c.Args[1].value)) {
+				if has(Kept, int(c.Args[1].value)) {
 					t.Errorf("%s: capability %d is dropped", tt.name, c.Args[1].value)
 				}
 			}
@@ -130,7 +130,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%s: %d capabilities leave the bounding set, wanted %d", tt.name, drops, tt.drops)
 		}
 	}
-	if got := capSets(kept); le.Uint32(got) != 0xdb || le.Uint32(got[4:]) != 0xdb || le.Uint32(got[8:]) != 0 {
+	if got := capSets(Kept); le.Uint32(got) != 0xdb || le.Uint32(got[4:]) != 0xdb || le.Uint32(got[8:]) != 0 {
 		t.Errorf("the kept sets are % x", got)
 	}
 }
@@ -150,23 +150,44 @@ func TestCoreLimit(t *testing.T) {
 		{setup{core: unix.Rlimit{Cur: 0, Max: unix.RLIM_INFINITY}}, 1},
 		{setup{core: unix.Rlimit{Cur: 0, Max: 0}, caps: raise}, 1},
 	} {
-		got := coreLimit(tt.in).Calls[0].Args[2].data
+		got := coreLimit(tt.in).Calls[0].Args[2].block.data
 		if le.Uint64(got) != tt.want || le.Uint64(got[8:]) != tt.want {
 			t.Errorf("limits of %v become % x, wanted %d twice", tt.in.core, got, tt.want)
 		}
 	}
 }
 
-// TestMetadata: only the mode that is named leaves the calls.
+// TestMetadata: nothing is let through but what a broker holds, or what was asked
+// for by name.
 func TestMetadata(t *testing.T) {
-	for mode, want := range map[policy.Mode]seccomp.Handling{
-		policy.ReadOnly:       seccomp.Close,
-		policy.WorkspaceWrite: seccomp.Leave,
-		policy.Mode(77):       seccomp.Close,
+	named := []policy.Promise{policy.PromiseMetadata}
+	missing := Broker{Missing: unix.EBUSY}
+	for _, tt := range []struct {
+		name   string
+		policy policy.Policy
+		broker Broker
+		want   seccomp.Handling
+		status fact.Status
+	}{
+		{"read-only", policy.Policy{}, Broker{}, seccomp.Ask, fact.Enforced},
+		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{}, seccomp.Ask, fact.Enforced},
+		{"read-only without a broker", policy.Policy{}, missing, seccomp.Close, fact.Closed},
+		{"read-only inside", policy.Policy{}, Broker{Outer: true}, seccomp.Close, fact.Closed},
+		{"workspace-write inside a refusal", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Refused: true}, seccomp.Close, fact.Closed},
+		{"workspace-write inside", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Outer: true, Missing: unix.EBUSY}, seccomp.Leave, fact.Enforced},
+		{"closed", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, missing, seccomp.Close, fact.Closed},
+		{"closed with a broker", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, Broker{}, seccomp.Close, fact.Closed},
+		{"unenforced", policy.Policy{Mode: policy.WorkspaceWrite, AllowUnenforced: named}, Broker{}, seccomp.Leave, fact.NotEnforced},
 	} {
-		if got := metadata(mode); got != want {
-			t.Errorf("%s: got handling %d, wanted %d", mode, got, want)
+		got, err := chooseMetadata(tt.policy, tt.broker)
+		if err != nil || got.handling != tt.want || got.status != tt.status || got.detail == "" {
+			t.Errorf("%s: got %+v and %v, wanted handling %d and %q", tt.name, got, err, tt.want, tt.status)
 		}
+	}
+	got, err := chooseMetadata(policy.Policy{Mode: policy.WorkspaceWrite}, missing)
+	var refused *MetadataError
+	if !errors.As(err, &refused) || !errors.Is(err, unix.EBUSY) || refused.Hint() == "" {
+		t.Errorf("workspace-write without a broker: got %+v and %v, wanted a *MetadataError that keeps the errno", got, err)
 	}
 }
 
@@ -180,6 +201,7 @@ func TestReport(t *testing.T) {
 	)
 	group := errors.New("only the group")
 	ww := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkDeny}
+	without := policy.Policy{Mode: policy.WorkspaceWrite, AllowUnenforced: []policy.Promise{policy.PromiseMetadata}}
 	open := policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}
 	// In the order of policy.Promises.
 	for _, tt := range []struct {
@@ -189,14 +211,19 @@ func TestReport(t *testing.T) {
 		want []fact.Status
 		sum  fact.Enforcement
 	}{
-		{"read-only", Job{}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
-		{"read-only in a library", Job{Tree: group}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
-		{"workspace-write", Job{Policy: ww}, 7, []fact.Status{enforced, enforced, enforced, missing, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
-		{"the network allowed", Job{Policy: open}, 7, []fact.Status{enforced, enforced, enforced, missing, enforced, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
-		{"ABI 2", Job{}, 2, []fact.Status{enforced, closed, missing, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
+		{"read-only", Job{}, 7, []fact.Status{enforced, enforced, enforced, enforced, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
+		{"read-only without a broker, in a library", Job{Tree: group, Broker: Broker{Missing: unix.EBUSY}}, 7, []fact.Status{enforced, enforced, enforced, closed, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, missing, unasked}, fact.Partial},
+		{"workspace-write", Job{Policy: ww}, 7, []fact.Status{enforced, enforced, enforced, enforced, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Full},
+		{"workspace-write without metadata", Job{Policy: without}, 7, []fact.Status{enforced, enforced, enforced, missing, enforced, enforced, closed, closed, enforced, enforced, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"the network allowed", Job{Policy: open}, 7, []fact.Status{enforced, enforced, enforced, enforced, enforced, enforced, closed, missing, enforced, unasked, enforced, enforced, enforced, unasked}, fact.Partial},
+		{"ABI 2", Job{}, 2, []fact.Status{enforced, closed, missing, enforced, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
 		{"no mode", Job{Tree: group, Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
 	} {
-		r := report(tt.job, landlock.Kernel{ABI: tt.abi})
+		m, err := chooseMetadata(tt.job.Policy, tt.job.Broker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := report(tt.job, landlock.Kernel{ABI: tt.abi}, m)
 		var got []fact.Status
 		for _, row := range r.Rows {
 			got = append(got, row.Status)

@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The wire form of a plan, little-endian throughout:
 //
 //	header       magic u64, calls u32, relocations u32, slots u32, zero u32, size u64
 //	calls        64 bytes each: number u32, step u16, out u8, flags u8, expect u16,
-//	             kinds u16 (two bits an argument), zero u32, six arguments u64
+//	             kinds u16 (two bits an argument), store u32 (where in the payload the
+//	             result also goes, as 32 bits; 0 for nowhere), six arguments u64
 //	relocations  u64 each: where in the payload a pointer stands, itself an
 //	             offset that the helper turns into an address
 //	data         strings, structures and pointer arrays
@@ -66,9 +68,11 @@ type encoder struct {
 	base   int // where data starts
 	data   []byte
 	relocs []int
+	laid   map[*block]uint64
 }
 
 func (e *encoder) encode(slots int) []byte {
+	e.laid = map[*block]uint64{}
 	e.base = headerSize + callSize*len(e.calls) + relocSize*e.countRelocs()
 	var records []byte
 	for _, c := range e.calls {
@@ -87,14 +91,25 @@ func (e *encoder) encode(slots int) []byte {
 }
 
 func (e *encoder) countRelocs() int {
+	counted := map[*block]bool{}
 	n := 0
 	for _, c := range e.calls {
 		for _, a := range c.Args {
-			n += len(a.list)
-			if a.inner != nil {
-				n++
-			}
+			n += countPointers(a.block, counted)
 		}
+	}
+	return n
+}
+
+// countPointers counts those in a block and in what it points to, each block once.
+func countPointers(b *block, counted map[*block]bool) int {
+	if b == nil || counted[b] {
+		return 0
+	}
+	counted[b] = true
+	n := len(b.pointers)
+	for _, p := range b.pointers {
+		n += countPointers(p.to, counted)
 	}
 	return n
 }
@@ -111,7 +126,7 @@ func (e *encoder) appendCall(out []byte, c wireCall) []byte {
 	out = append(out, byte(c.Out), flags(c.Call))
 	out = le.AppendUint16(out, uint16(c.Expect))
 	out = le.AppendUint16(out, kinds)
-	out = le.AppendUint32(out, 0)
+	out = le.AppendUint32(out, e.store(c.Store))
 	for _, v := range values {
 		out = le.AppendUint64(out, v)
 	}
@@ -125,50 +140,43 @@ func flags(c Call) byte {
 	return 0
 }
 
+func (e *encoder) store(c *Cell) uint32 {
+	if c == nil {
+		return 0
+	}
+	return uint32(e.lay(c.block)) + uint32(c.at)
+}
+
 func (e *encoder) value(a Arg) uint64 {
-	switch {
-	case a.list != nil:
-		return e.addList(a.list)
-	case a.inner != nil:
-		return e.addPointing(a)
-	case a.kind == argData:
-		return e.add(a.data)
+	if a.kind == argData {
+		return e.lay(a.block)
 	}
 	return a.value
 }
 
-// add lays bytes on an eight-byte boundary: some are structures.
-func (e *encoder) add(b []byte) uint64 {
+// lay puts a block into the payload once, behind what it points to, on an
+// eight-byte boundary: some are structures.
+func (e *encoder) lay(b *block) uint64 {
+	if at, done := e.laid[b]; done {
+		return at
+	}
+	data := b.data
+	if len(b.pointers) > 0 {
+		data = slices.Clone(data)
+	}
+	for _, p := range b.pointers {
+		le.PutUint64(data[p.at:], e.lay(p.to))
+	}
 	for (e.base+len(e.data))%8 != 0 {
 		e.data = append(e.data, 0)
 	}
 	at := e.base + len(e.data)
-	e.data = append(e.data, b...)
+	e.data = append(e.data, data...)
+	for _, p := range b.pointers {
+		e.relocs = append(e.relocs, at+p.at)
+	}
+	e.laid[b] = uint64(at)
 	return uint64(at)
-}
-
-func (e *encoder) addPointing(a Arg) uint64 {
-	inner := e.add(a.inner)
-	head := len(a.data) - 8
-	at := e.add(le.AppendUint64(a.data[:head:head], inner))
-	e.relocs = append(e.relocs, int(at)+head)
-	return at
-}
-
-func (e *encoder) addList(list []string) uint64 {
-	pointers := make([]uint64, len(list))
-	for i, s := range list {
-		pointers[i] = e.add(append([]byte(s), 0))
-	}
-	array := make([]byte, 0, 8*(len(list)+1))
-	for _, p := range pointers {
-		array = le.AppendUint64(array, p)
-	}
-	at := e.add(le.AppendUint64(array, 0))
-	for i := range list {
-		e.relocs = append(e.relocs, int(at)+8*i)
-	}
-	return at
 }
 
 // program is a plan as the helper reads it, with every count and offset
@@ -185,6 +193,7 @@ type record struct {
 	optional bool
 	expect   uint16
 	kinds    uint16
+	store    uint32
 	args     [6]uint64
 }
 
@@ -223,6 +232,7 @@ func readRecord(b []byte) record {
 		optional: b[7]&flagOptional != 0,
 		expect:   le.Uint16(b[8:]),
 		kinds:    le.Uint16(b[10:]),
+		store:    le.Uint32(b[12:]),
 	}
 	for i := range r.args {
 		r.args[i] = le.Uint64(b[16+8*i:])
@@ -233,6 +243,9 @@ func readRecord(b []byte) record {
 func (r record) check(data, size uint64, slots uint32) error {
 	if r.out != NoSlot && uint32(r.out) >= slots {
 		return fmt.Errorf("%w: result for slot %d of %d", errPlan, r.out, slots)
+	}
+	if at := uint64(r.store); at != 0 && (at < data || at > size-4 || at%4 != 0) {
+		return fmt.Errorf("%w: a result stored at %d", errPlan, at)
 	}
 	for i, v := range r.args {
 		switch r.kind(i) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
@@ -19,6 +20,9 @@ type Executor struct {
 	links  []string
 	state  state
 	keeper *keeper.Keeper
+	// taken says that a filter around this process has the one listener that the
+	// kernel allows.
+	taken atomic.Bool
 }
 
 // self is this program, also where its file was moved or removed.

@@ -76,6 +76,10 @@ func unavailable(s Spec, stage string, err error) error {
 	if errors.As(err, &l) {
 		u.Stage, u.Hint = "landlock", l.Reason.Hint()
 	}
+	var m *confine.MetadataError
+	if errors.As(err, &m) {
+		u.Stage, u.Hint = string(policy.PromiseMetadata), m.Hint()
+	}
 	return u
 }
 

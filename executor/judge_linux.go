@@ -24,7 +24,7 @@ func judge(r *Result, s Spec, plan *confine.Plan) {
 	}
 	files := &files{plan: plan, path: lookup(s.Env, "PATH"), end: time.Now().Add(patience)}
 	r.Denials = classify.Denials(classify.Outcome{
-		Exit: r.Exit, Dir: s.Dir, Stdout: r.Stdout.Tail, Stderr: r.Stderr.Tail,
+		Exit: r.Exit, Dir: s.Dir, Stdout: r.Stdout.Tail, Stderr: r.Stderr.Tail, Exact: r.Denials,
 	}, files)
 	r.Denied = classify.Denied(r.Exit, r.Denials)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
@@ -44,16 +46,12 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	plan, err := e.prepare(s, dir, streams)
+	begin := time.Now()
+	plan, process, err := e.launch(ctx, s, dir, streams)
 	if err != nil {
 		return Result{}, err
 	}
 	defer plan.Close()
-	begin := time.Now()
-	process, err := e.start(ctx, s, plan)
-	if err != nil {
-		return Result{}, err
-	}
 	streams.start()
 	cause, err := supervise(ctx, s, process)
 	result := Result{Duration: time.Since(begin), Timeout: s.Timeout, Report: plan.Report, Scrubbed: s.Scrubbed}
@@ -78,12 +76,57 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 		return fmt.Errorf("%w: %w", ErrEndUnknown, err)
 	}
 	r.Exit = exit(status, c)
+	r.collectBroker(p)
 	var survived error
 	if r.Leftover, survived = p.Leftover(); survived != nil {
 		r.Warnings = append(r.Warnings, survived.Error())
 		r.Report = r.Report.Broken(policy.PromiseTree, survived.Error())
 	}
 	return nil
+}
+
+// collectBroker adds what the broker refused, and what became of it.
+func (r *Result) collectBroker(p *keeper.Process) {
+	var dropped int
+	if r.Denials, dropped = p.Refused(); dropped > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d more changes of metadata were refused than are listed", dropped))
+	}
+	if failed := p.Broker(); failed != "" {
+		r.Warnings = append(r.Warnings, failed)
+		r.Report = r.Report.Fell(policy.PromiseMetadata, "all changes were refused: "+failed)
+	}
+}
+
+// launch prepares and starts the command. That a filter around this process has
+// the one listener there can be shows only now; it is then prepared again for
+// having no broker. Nothing has run until then.
+func (e *Executor) launch(ctx context.Context, s Spec, dir runDir, streams *streams) (*confine.Plan, *keeper.Process, error) {
+	plan, err := e.prepare(s, dir, streams)
+	if err != nil {
+		return nil, nil, err
+	}
+	process, err := e.start(ctx, s, plan)
+	if err == nil {
+		return plan, process, nil
+	}
+	plan.Close()
+	var u *UnavailableError
+	if !plan.Asks() || !errors.As(err, &u) || u.Stage != confine.FilterStep || u.Errno != unix.EBUSY {
+		return nil, nil, err
+	}
+	e.taken.Store(true)
+	return e.launch(ctx, s, dir, streams)
+}
+
+// errTaken is why there is no broker inside another program's listener.
+var errTaken = fmt.Errorf("a filter around this process has a listener already, and the kernel allows one: %w", unix.EBUSY)
+
+func (e *Executor) broker() confine.Broker {
+	b := e.keeper.Broker()
+	if b.Missing == nil && e.taken.Load() {
+		b.Missing = errTaken
+	}
+	return b
 }
 
 // prepare makes the plan, and refuses one that holds less than is required.
@@ -118,7 +161,7 @@ func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(),
+		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(), Broker: e.broker(),
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
 }

@@ -20,7 +20,10 @@ type Kind string
 
 // The kinds of denial.
 const (
+	// KindFile: the content and the names of files.
 	KindFile Kind = "file"
+	// KindMetadata: mode, owner, times and attributes of a file.
+	KindMetadata Kind = "metadata"
 )
 
 // Op is what the command tried.
@@ -36,6 +39,10 @@ const (
 	OpLink     Op = "link"
 	OpTruncate Op = "truncate"
 	OpExecute  Op = "execute"
+	OpChmod    Op = "chmod"
+	OpChown    Op = "chown"
+	OpUtime    Op = "utime"
+	OpXattr    Op = "xattr" // extended attributes, access control lists among them
 )
 
 // Verdict is how sure a denial is.
@@ -53,5 +60,9 @@ const (
 // Evidence is where a denial was learned from.
 type Evidence string
 
-// EvidenceText: from what the program wrote.
-const EvidenceText Evidence = "text"
+const (
+	// EvidenceText: from what the program wrote.
+	EvidenceText Evidence = "text"
+	// EvidenceBroker: the sandbox itself refused it.
+	EvidenceBroker Evidence = "broker"
+)

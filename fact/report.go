@@ -54,14 +54,23 @@ const (
 // Broken returns the report with a promise that was enforced and did not hold
 // after all.
 func (r Report) Broken(p policy.Promise, detail string) Report {
+	r = r.with(p, NotEnforced, detail)
+	if r.Enforcement != "" {
+		r.Enforcement = Partial
+	}
+	return r
+}
+
+// Fell returns the report with a promise that was enforced and in the end was
+// held by a stricter variant.
+func (r Report) Fell(p policy.Promise, detail string) Report { return r.with(p, Closed, detail) }
+
+func (r Report) with(p policy.Promise, status Status, detail string) Report {
 	r.Rows = slices.Clone(r.Rows)
 	for i := range r.Rows {
 		if r.Rows[i].Promise == p {
-			r.Rows[i].Status, r.Rows[i].Detail = NotEnforced, detail
+			r.Rows[i].Status, r.Rows[i].Detail = status, detail
 		}
-	}
-	if r.Enforcement != "" {
-		r.Enforcement = Partial
 	}
 	return r
 }

@@ -23,12 +23,14 @@ type victimEffect struct {
 }
 
 var (
-	inReadOnly  = []policy.Policy{{Mode: policy.ReadOnly}}
-	inWorkspace = []policy.Policy{{Mode: policy.WorkspaceWrite}}
-	inBoth      = append(inReadOnly[:1:1], inWorkspace...)
-	inAllowed   = []policy.Policy{{Mode: policy.ReadOnly, Network: policy.NetworkAllow}, {Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}}
-	inAll       = append(inBoth[:2:2], inAllowed...)
-	inTerminal  = []policy.Policy{{Mode: policy.ReadOnly, Terminals: policy.TerminalsHost}, {Mode: policy.WorkspaceWrite, Terminals: policy.TerminalsHost}}
+	inReadOnly   = []policy.Policy{{Mode: policy.ReadOnly}}
+	inWorkspace  = []policy.Policy{{Mode: policy.WorkspaceWrite}}
+	inClosed     = []policy.Policy{{Mode: policy.WorkspaceWrite, Closed: metadataAlone}}
+	inUnenforced = []policy.Policy{{Mode: policy.WorkspaceWrite, AllowUnenforced: metadataAlone}}
+	inBoth       = append(inReadOnly[:1:1], inWorkspace...)
+	inAllowed    = []policy.Policy{{Mode: policy.ReadOnly, Network: policy.NetworkAllow}, {Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}}
+	inAll        = append(inBoth[:2:2], inAllowed...)
+	inTerminal   = []policy.Policy{{Mode: policy.ReadOnly, Terminals: policy.TerminalsHost}, {Mode: policy.WorkspaceWrite, Terminals: policy.TerminalsHost}}
 )
 
 func effects() []victimEffect {
@@ -53,7 +55,9 @@ func effects() []victimEffect {
 		{"chmod to a set-user-id bit", nil, inWorkspace, "EPERM", changes("chmod-setuid")},
 		{"chmod to a set-group-id bit", nil, inWorkspace, "EPERM", changes("chmod-setgid")},
 		{"fchmod to a set-id bit, high bits", nil, inWorkspace, "EPERM", changes("fchmod-setid")},
-		{"chmod to a set-id bit in read-only", nil, inReadOnly, "EACCES", changes("chmod-setuid")},
+		{"chmod to a set-id bit in read-only", nil, inReadOnly, "EPERM", changes("chmod-setuid")},
+		{"chmod to a set-id bit, closed", nil, inClosed, "EACCES", changes("chmod-setuid")},
+		{"chmod to a set-id bit, unenforced", nil, inUnenforced, "EPERM", changes("chmod-setuid")},
 		{"user name space", []kerneltest.Feature{kerneltest.Program("true")}, inBoth, "EPERM", answers("userns")},
 		{"io_uring", nil, inBoth, "ENOSYS", answers("io_uring")},
 		{"TIOCSTI", []kerneltest.Feature{kerneltest.Terminal}, inTerminal, "EPERM", types("0x5412")},

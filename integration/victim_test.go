@@ -147,6 +147,8 @@ func (v victims) unfiltered(t *testing.T, attempts []attempt) {
 	}
 }
 
+var metadataAlone = []policy.Promise{policy.PromiseMetadata}
+
 // productRuns are the runs of the product that have the groups of both networks.
 func productRuns(t *testing.T) []victimRun {
 	t.Helper()
@@ -155,8 +157,8 @@ func productRuns(t *testing.T) []victimRun {
 		policy   policy.Policy
 		metadata seccomp.Handling
 	}{
-		{policy.Policy{Mode: policy.ReadOnly}, seccomp.Close},
-		{policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow}, seccomp.Leave},
+		{policy.Policy{Mode: policy.ReadOnly, Closed: metadataAlone}, seccomp.Close},
+		{policy.Policy{Mode: policy.WorkspaceWrite, Network: policy.NetworkAllow, AllowUnenforced: metadataAlone}, seccomp.Leave},
 	} {
 		abi, err := kerneltest.LandlockABI()
 		if err != nil {

@@ -92,27 +92,30 @@ func (c *child) hand(files []*os.File) error {
 }
 
 // answer waits for the helper's last word. Success is "ready" followed by end
-// of file, which the kernel gives when execve closes the socket.
-func (c *child) answer() (confine.Answer, error) {
+// of file, which the kernel gives when execve closes the socket. The filter's
+// listener, where there is one, came before.
+func (c *child) answer() (last confine.Answer, listener *os.File, err error) {
 	defer c.control.close()
-	var last confine.Answer
 	for {
 		body, files, err := c.control.receiveBytes()
+		if err == nil && len(files) == 1 && listener == nil {
+			listener, files = files[0], nil
+		}
 		closeAll(files)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return last, io.ErrUnexpectedEOF
+			return last, listener, io.ErrUnexpectedEOF
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 			if last.Ready {
-				return last, nil
+				return last, listener, nil
 			}
-			return last, io.ErrUnexpectedEOF
+			return last, listener, io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return last, err
+			return last, listener, err
 		}
-		if last, err = confine.ParseAnswer(body); err != nil || !last.Ready {
-			return last, err
+		if last, err = confine.ParseAnswer(body); err != nil || !last.Ready && !last.Listener {
+			return last, listener, err
 		}
 	}
 }

@@ -40,6 +40,8 @@ func helperError(e event, plan *confine.Plan) error {
 		h.Detail = "it could not be started"
 	case e.Step == stepNoAnswer:
 		h.Detail = "it ended without an answer"
+	case e.Step == stepBroker:
+		h.Stage, h.Detail = "broker", "it could not be started"
 	case e.Step < 0 || e.Step >= len(plan.Steps):
 		h.Detail = "it could not read its plan"
 	default:

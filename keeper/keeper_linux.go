@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/keeper/broker"
 )
 
 // Keeper is the caller's end of a keeper.
@@ -19,6 +21,10 @@ type Keeper struct {
 	// tree is why the keeper does not own all descendants of its process; nil
 	// where it does.
 	tree error
+	// broker is why commands get no broker; nil where they do. outer is what
+	// surrounds this process.
+	broker error
+	outer  broker.Around
 	// closing says that Close was called.
 	closing atomic.Bool
 
@@ -59,7 +65,7 @@ func Start(o Options) (*Keeper, error) {
 		ours.close()
 		return nil, err
 	}
-	k := &Keeper{conn: ours, tree: tree, read: make(chan struct{}), runs: map[uint64]*Process{}}
+	k := &Keeper{conn: ours, tree: tree, broker: broker.Available(), outer: broker.Outer(), read: make(chan struct{}), runs: map[uint64]*Process{}}
 	go serve(server, o)
 	go k.events()
 	return k, nil
@@ -67,6 +73,11 @@ func Start(o Options) (*Keeper, error) {
 
 // Tree says why a command's whole tree is not killed with it; nil where it is.
 func (k *Keeper) Tree() error { return k.tree }
+
+// Broker says who judges the calls of commands that a filter cannot.
+func (k *Keeper) Broker() confine.Broker {
+	return confine.Broker{Missing: k.broker, Outer: k.outer == broker.ABroker, Refused: k.outer == broker.ARefusal}
+}
 
 // Close kills every run that is left, waits until all are reaped, and ends the
 // keeper. It waits EndPatience at the most for what cannot be killed.
@@ -90,6 +101,7 @@ type Process struct {
 	ended  chan struct{} // closed when end is set
 	end    event
 	endErr error
+	facts  []fact.Denial
 }
 
 // Spawn starts the plan's command with the helper program at that path, and
@@ -105,8 +117,13 @@ func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (
 	if err != nil {
 		return nil, err
 	}
+	req := request{Run: p.run, Op: opSpawn, Helper: helper, Asks: plan.Asks()}
 	files := append([]*os.File{payload}, plan.Files...)
-	if err := k.conn.send(request{Run: p.run, Op: opSpawn, Helper: helper}, files...); err != nil {
+	if req.Asks {
+		req.Roots = len(plan.Roots)
+		files = append(files, plan.Roots...)
+	}
+	if err := k.conn.send(req, files...); err != nil {
 		k.forget(p.run)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
 			return nil, ErrGone
@@ -169,6 +186,15 @@ func (p *Process) Leftover() (int, error) {
 	return p.end.Leftover, nil
 }
 
+// Refused lists what the broker refused to the command, each once, and how many
+// refusals more there were than are kept. It may be asked once Done is closed.
+func (p *Process) Refused() (facts []fact.Denial, dropped int) { return p.facts, p.end.Dropped }
+
+// Broker is why the broker ended before the command did, from when on its calls
+// were refused without a look; empty where it did not. It may be asked once Done
+// is closed.
+func (p *Process) Broker() string { return p.end.Broker }
+
 // Status is how the command ended. It may be asked once Done is closed.
 func (p *Process) Status() (syscall.WaitStatus, error) { return p.end.Status, p.endErr }
 
@@ -212,21 +238,25 @@ func (k *Keeper) dispatch(e event) {
 	if p == nil {
 		return
 	}
-	if e.Kind != exited {
+	switch e.Kind {
+	case refused:
+		e.Fact.Path = string(e.Path)
+		p.facts = append(p.facts, *e.Fact)
+	case exited:
+		p.end = e
+		if e.Errno != 0 {
+			p.endErr = e.Errno
+		}
+		close(p.ended)
+	default:
 		p.begin = e
 		close(p.begun)
-		return
 	}
-	p.end = e
-	if e.Errno != 0 {
-		p.endErr = e.Errno
-	}
-	close(p.ended)
 }
 
 // find is the run of an event. After its last event it is forgotten.
 func (k *Keeper) find(e event) *Process {
-	if e.Kind != started {
+	if e.Kind == failed || e.Kind == exited {
 		return k.forget(e.Run)
 	}
 	k.mu.Lock()

@@ -1,9 +1,14 @@
 package keeper
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/fact"
+)
 
 // The protocol: JSON messages on a SEQPACKET socket, one a packet. A spawn
-// request carries descriptors: the plan's payload, then the plan's files.
+// request carries descriptors: the plan's payload, the plan's files, and where
+// the filter asks a broker the writable roots.
 
 // request goes to the keeper.
 type request struct {
@@ -11,6 +16,10 @@ type request struct {
 	Op  op     `json:"op"`
 	// Helper is the program that a spawn starts.
 	Helper string `json:"helper,omitempty"`
+	// Asks says that the plan's filter asks a broker, and Roots how many of the
+	// descriptors are its roots.
+	Asks  bool `json:"asks,omitempty"`
+	Roots int  `json:"roots,omitempty"`
 	// Signal is what a signal request sends to the run's process group.
 	Signal syscall.Signal `json:"signal,omitempty"`
 }
@@ -23,7 +32,7 @@ const (
 )
 
 // event comes from the keeper. Every spawn gets either one failed, or one
-// started and then one exited.
+// started, then a refused for each fact of its broker, and then one exited.
 type event struct {
 	Run  uint64    `json:"run"`
 	Kind eventKind `json:"kind"`
@@ -38,6 +47,14 @@ type event struct {
 	// Survived says that not all of it could be, or that it is not known.
 	Leftover int  `json:"leftover,omitempty"`
 	Survived bool `json:"survived,omitempty"`
+	// Fact is what the broker refused, and Path its path: a path may hold bytes
+	// that JSON has no string for.
+	Fact *fact.Denial `json:"fact,omitempty"`
+	Path []byte       `json:"path,omitempty"`
+	// Dropped counts the refusals that were too many to be told, and Broker says
+	// why the broker ended before the command did.
+	Dropped int    `json:"dropped,omitempty"`
+	Broker  string `json:"broker,omitempty"`
 }
 
 type eventKind string
@@ -45,6 +62,7 @@ type eventKind string
 const (
 	started eventKind = "started"
 	failed  eventKind = "failed"
+	refused eventKind = "refused"
 	exited  eventKind = "exited"
 )
 
@@ -53,4 +71,5 @@ const (
 	stepPlan     = -1 // the helper could not read its plan
 	stepSpawn    = -2 // no helper could be started
 	stepNoAnswer = -3 // the helper ended without an answer
+	stepBroker   = -4 // no broker could be started
 )

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/keeper/broker"
 )
 
 // server is the keeper itself.
@@ -20,6 +21,8 @@ type server struct {
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
+	// closing is closed when the other end is.
+	closing chan struct{}
 
 	runs sync.WaitGroup
 	mu   sync.Mutex
@@ -38,9 +41,10 @@ type run struct {
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
 func serve(c *conn, o Options) {
-	s := &server{conn: c, options: o, births: make(chan func()), live: map[uint64]*run{}}
+	s := &server{conn: c, options: o, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
+	close(s.closing)
 	s.killAll()
 	if s.wait() {
 		close(s.births)
@@ -86,6 +90,10 @@ func (s *server) requests() {
 		}
 		switch req.Op {
 		case opSpawn:
+			if req.Roots < 0 || req.Roots > len(files) {
+				closeAll(files)
+				return // the other end cannot be understood
+			}
 			s.enter(req.Run)
 			s.runs.Go(func() { s.run(req, files) })
 		case opSignal:
@@ -100,16 +108,18 @@ func (s *server) requests() {
 // run is the life of one command.
 func (s *server) run(req request, files []*os.File) {
 	defer s.leave(req.Run)
-	c, err := s.spawn(req, files)
+	plan, roots := files[:len(files)-req.Roots], files[len(files)-req.Roots:]
+	defer closeAll(roots)
+	c, err := s.spawn(req, plan)
 	if err != nil {
 		s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)})
 		return
 	}
-	answer, err := c.answer()
-	if err != nil || !answer.Ready {
+	broker, bad := s.listen(c, req, roots)
+	if bad != nil {
 		c.signal(syscall.SIGKILL)
 		_, _ = c.wait()
-		s.tell(failure(req.Run, answer, err))
+		s.tell(*bad)
 		return
 	}
 	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
@@ -119,7 +129,71 @@ func (s *server) run(req request, files []*os.File) {
 	if err != nil {
 		end.Errno = errnoOf(err)
 	}
+	s.report(broker, &end)
 	s.tell(end)
+	s.outlive(broker)
+}
+
+// listen waits for the helper's answer and starts the broker that its filter
+// asks. It returns the event of a run that did not begin.
+func (s *server) listen(c *child, req request, roots []*os.File) (*broker.Broker, *event) {
+	answer, listener, err := c.answer()
+	if err != nil || !answer.Ready {
+		closeFile(listener)
+		bad := failure(req.Run, answer, err)
+		return nil, &bad
+	}
+	if !req.Asks {
+		closeFile(listener) // nobody asked for it
+		return nil, nil
+	}
+	err = errNoListener
+	var b *broker.Broker
+	if listener != nil {
+		b, err = broker.Serve(broker.Config{Listener: listener, Roots: roots, Kept: confine.Kept})
+	}
+	if err != nil {
+		return nil, &event{Run: req.Run, Kind: failed, Step: stepBroker, Errno: errnoOf(err)}
+	}
+	return b, nil
+}
+
+// errNoListener is of a helper that did not do what its plan says.
+var errNoListener = errors.New("the helper sent no listener")
+
+func closeFile(f *os.File) {
+	if f != nil {
+		f.Close()
+	}
+}
+
+// report tells what the broker refused, before the end.
+func (s *server) report(b *broker.Broker, end *event) {
+	if b == nil {
+		return
+	}
+	facts, dropped := b.Facts()
+	for _, f := range facts {
+		path := []byte(f.Path)
+		f.Path = ""
+		s.tell(event{Run: end.Run, Kind: refused, Fact: &f, Path: path})
+	}
+	end.Dropped = dropped
+	if err := b.Err(); err != nil {
+		end.Broker = err.Error()
+	}
+}
+
+// outlive leaves a broker to what is left of its run, until the keeper ends.
+func (s *server) outlive(b *broker.Broker) {
+	if b == nil {
+		return
+	}
+	select {
+	case <-b.Done():
+	case <-s.closing:
+	}
+	b.Close()
 }
 
 func failure(run uint64, answer confine.Answer, err error) event {

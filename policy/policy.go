@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,12 @@ type Policy struct {
 	// Devices lists further device files below /dev that may be read, written
 	// and controlled.
 	Devices []string
+	// Closed lists promises that are held by a stricter variant even where the
+	// exact one could be: what they are about is refused everywhere. See
+	// ParseChoice for those that can be listed.
+	Closed []Promise
+	// AllowUnenforced lists promises that need not hold: nothing is done for them.
+	AllowUnenforced []Promise
 }
 
 // Root is a directory or file that may be written.
@@ -56,7 +63,23 @@ func (p Policy) Validate() error {
 			return err
 		}
 	}
+	if err := p.validateChoices(); err != nil {
+		return err
+	}
 	return p.validateMode()
+}
+
+// validateChoices checks what was chosen for single promises.
+func (p Policy) validateChoices() error {
+	for _, promise := range slices.Concat(p.Closed, p.AllowUnenforced) {
+		if _, err := ParseChoice(string(promise)); err != nil {
+			return err
+		}
+		if slices.Contains(p.Closed, promise) && slices.Contains(p.AllowUnenforced, promise) {
+			return &InputError{What: "promise", Value: string(promise), Want: "it cannot be closed and unenforced at once"}
+		}
+	}
+	return nil
 }
 
 // spelled is p with the zero values of its options spelled out.
@@ -90,6 +113,9 @@ func (p Policy) validateMode() error {
 	}
 	if len(p.Devices) > 0 {
 		return &InputError{What: "device", Value: p.Devices[0], Want: want}
+	}
+	if chosen := slices.Concat(p.Closed, p.AllowUnenforced); len(chosen) > 0 {
+		return &InputError{What: "promise", Value: string(chosen[0]), Want: want}
 	}
 	return nil
 }

@@ -29,3 +29,10 @@ func Promises() []Promise {
 		PromiseUnixSockets, PromiseUnixDatagrams, PromiseNetwork, PromiseKernel, PromiseIsolation, PromiseTree, PromiseLimits,
 	}
 }
+
+// ParseChoice returns the promise of that name if a policy can close it or go
+// without it, or an *InputError. Only those can be chosen whose absence would
+// keep a command from running.
+func ParseChoice(name string) (Promise, error) {
+	return parseOption("promise", name, PromiseMetadata)
+}

@@ -50,8 +50,12 @@ func missing(r fact.Report) string {
 	if !r.Mode.Confines() {
 		return ""
 	}
+	return joined(r.Missing())
+}
+
+func joined(promises []policy.Promise) string {
 	var names []string
-	for _, p := range r.Missing() {
+	for _, p := range promises {
 		names = append(names, string(p))
 	}
 	return strings.Join(names, ", ")

@@ -54,6 +54,8 @@ func (f *runFlags) registerPolicy(set *pflag.FlagSet) {
 	set.Var(option[policy.Temp]{f, &f.policy.Temp, policy.ParseTemp}, "temp", "`WHICH`: private (default), a scratch directory as TMPDIR, or host: /tmp can be written as well")
 	set.Var(option[policy.Terminals]{f, &f.policy.Terminals, policy.ParseTerminals}, "terminals", "`WHICH`: none (default), or host: terminals below /dev/pts can be opened by name")
 	set.StringArrayVar(&f.policy.Devices, "device", nil, "a device `PATH` below /dev that may be used; may be repeated")
+	set.Var(promises{f, &f.policy.Closed}, "closed", "hold the promise `NAME` (metadata) by refusing all that it is about; may be repeated")
+	set.Var(promises{f, &f.policy.AllowUnenforced}, "allow-unenforced", "do without the promise `NAME` (metadata); may be repeated")
 	set.Var(duration{f, &f.request.Timeout, "timeout"}, "timeout", "stop the command after this `DURATION`, such as 30s or 5m (default: never)")
 	set.Var(duration{f, &f.config.Grace, "grace"}, "grace", "the `DURATION` from SIGTERM to SIGKILL (default 3s)")
 	set.StringArrayVar(&f.request.Env, "env", nil, "set a variable, `NAME=VALUE`, as it is; may be repeated")
@@ -104,6 +106,30 @@ func (m modeFlag) Set(s string) error {
 		return m.flags.keep(err)
 	}
 	m.flags.policy.Mode = parsed
+	return nil
+}
+
+// promises is a flag that names promises, one at a time.
+type promises struct {
+	flags *runFlags
+	list  *[]policy.Promise
+}
+
+func (p promises) String() string {
+	if p.list == nil {
+		return ""
+	}
+	return joined(*p.list)
+}
+
+func (p promises) Type() string { return "promise" }
+
+func (p promises) Set(s string) error {
+	parsed, err := policy.ParseChoice(s)
+	if err != nil {
+		return p.flags.keep(err)
+	}
+	*p.list = append(*p.list, parsed)
 	return nil
 }
 

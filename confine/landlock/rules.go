@@ -16,6 +16,8 @@ type Rule struct {
 	Path   string
 	Access Access
 	Why    string
+	// Root marks a root of writing: Ruleset hands out what it opened there.
+	Root bool
 	// MayVanish marks an entry of a listing: it may be gone when it is opened,
 	// and then needs no rule.
 	MayVanish bool
@@ -41,7 +43,7 @@ func Rules(p policy.Policy, scratch string, root fs.FS, mounts []policy.Mount) (
 	rules = append(rules, deviceRules...)
 	rules = append(rules, writeRules(p)...)
 	if scratch != "" {
-		rules = append(rules, Rule{Path: scratch, Access: Write, Why: "the scratch directory"})
+		rules = append(rules, Rule{Path: scratch, Access: Write, Why: "the scratch directory", Root: true})
 	}
 	return rules, nil
 }
@@ -61,7 +63,7 @@ func otherDevices(mounts []policy.Mount) []string {
 func writeRules(p policy.Policy) []Rule {
 	var rules []Rule
 	for _, root := range p.Roots() {
-		rules = append(rules, Rule{Path: root, Access: Write, Why: "a writable root"})
+		rules = append(rules, Rule{Path: root, Access: Write, Why: "a writable root", Root: true})
 	}
 	return rules
 }

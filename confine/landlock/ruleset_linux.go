@@ -12,22 +12,38 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
-// Ruleset makes the ruleset for the rules and the network on the running kernel. The caller
-// closes the file. The error is an *UnavailableError where Landlock cannot be
-// used at all.
-func Ruleset(rules []Rule, network policy.Network) (*os.File, Kernel, error) {
+// Made is a ruleset and what was opened for it. The caller closes it.
+type Made struct {
+	Ruleset *os.File
+	Kernel  Kernel
+	// Roots are the files of the rules that mark a root, opened with O_PATH: what
+	// the rules hold, whatever their paths lead to later.
+	Roots []*os.File
+}
+
+// Close closes the files.
+func (m *Made) Close() {
+	m.Ruleset.Close()
+	for _, root := range m.Roots {
+		root.Close()
+	}
+}
+
+// Ruleset makes the ruleset for the rules and the network on the running kernel.
+// The error is an *UnavailableError where Landlock cannot be used at all.
+func Ruleset(rules []Rule, network policy.Network) (*Made, error) {
 	fd, kernel, err := create(network)
 	if err != nil {
-		return nil, Kernel{}, err
+		return nil, err
 	}
-	ruleset := os.NewFile(uintptr(fd), "landlock ruleset")
+	m := &Made{Ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), Kernel: kernel}
 	for _, rule := range rules {
-		if err := add(fd, HandledFS(kernel.ABI), rule); err != nil {
-			ruleset.Close()
-			return nil, Kernel{}, err
+		if err := m.add(fd, rule); err != nil {
+			m.Close()
+			return nil, err
 		}
 	}
-	return ruleset, kernel, nil
+	return m, nil
 }
 
 func create(network policy.Network) (int, Kernel, error) {
@@ -52,7 +68,7 @@ func create(network policy.Network) (int, Kernel, error) {
 // add opens the rule's path without following any symlink, because a path
 // that was canonical a moment ago may have been exchanged, and looks at what
 // it opened before it says which rights can lie there.
-func add(ruleset int, handled Access, rule Rule) error {
+func (m *Made) add(ruleset int, rule Rule) error {
 	file, err := nofollow.Open(rule.Path, unix.O_PATH, 0)
 	if rule.MayVanish && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP)) {
 		return nil
@@ -60,8 +76,12 @@ func add(ruleset int, handled Access, rule Rule) error {
 	if err != nil {
 		return fmt.Errorf("open %s for a Landlock rule: %w", rule.Path, err)
 	}
-	defer file.Close()
-	access, err := narrow(file, rule.Access&handled)
+	if rule.Root {
+		m.Roots = append(m.Roots, file)
+	} else {
+		defer file.Close()
+	}
+	access, err := narrow(file, rule.Access&HandledFS(m.Kernel.ABI))
 	if err != nil || access == 0 {
 		return err
 	}

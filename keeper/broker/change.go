@@ -1,0 +1,229 @@
+package broker
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/fact"
+)
+
+// change is what a call does to its file, with everything read from the caller.
+type change interface {
+	// apply makes the change, with the identity of this thread.
+	apply(p *pin) error
+	// forbidden names the rule that refuses the change wherever the file lies;
+	// empty where none does.
+	forbidden(p *pin) string
+	// ordinary is what the kernel would answer to this identity by itself: zero
+	// where it would make the change.
+	ordinary(p *pin, who identity) unix.Errno
+}
+
+// change reads what the call points to.
+func (r request) change(c *caller) (change, error) {
+	switch r.op {
+	case fact.OpChmod:
+		return modeChange(r.arg(0) & 0o7777), nil
+	case fact.OpChown:
+		return ownerChange{uid: uint32(r.arg(0)), gid: uint32(r.arg(1))}, nil
+	case fact.OpUtime:
+		return r.timesChange(c)
+	}
+	return r.attributeChange(c)
+}
+
+// Rules, as a fact names them.
+const (
+	ruleOutside  = "outside the writable roots"
+	ruleSetID    = "set-id bits"
+	ruleSecurity = "attributes that the kernel reads as privileges"
+)
+
+const setIDBits = unix.S_ISUID | unix.S_ISGID
+
+// modeChange is the new mode's permission bits.
+type modeChange uint32
+
+func (m modeChange) apply(p *pin) error { return unix.Fchmodat(unix.AT_FDCWD, p.link(), uint32(m), 0) }
+
+// forbidden leaves the set-group-id bit to directories, where it only says whose
+// group new files get. A bit that a file has already is refused as well: a write
+// that takes it away may happen between the look and the change.
+func (m modeChange) forbidden(p *pin) string {
+	if m&setIDBits != 0 && p.kind() != unix.S_IFDIR {
+		return ruleSetID
+	}
+	return ""
+}
+
+func (m modeChange) ordinary(p *pin, who identity) unix.Errno {
+	switch {
+	case p.kind() == unix.S_IFLNK:
+		return unix.EOPNOTSUPP
+	case !p.ownedBy(who):
+		return unix.EPERM
+	}
+	return 0
+}
+
+// ownerChange is the new owner and group; all bits set leaves one as it is.
+type ownerChange struct{ uid, gid uint32 }
+
+const unchanged = ^uint32(0)
+
+func (o ownerChange) apply(p *pin) error {
+	return unix.Fchownat(p.fd, "", int(int32(o.uid)), int(int32(o.gid)), unix.AT_EMPTY_PATH)
+}
+
+func (o ownerChange) forbidden(*pin) string { return "" }
+
+func (o ownerChange) ordinary(p *pin, who identity) unix.Errno {
+	if who.can(unix.CAP_CHOWN) {
+		return 0
+	}
+	if o.uid != unchanged && (o.uid != p.stat.Uid || !who.owns(p.stat.Uid)) {
+		return unix.EPERM
+	}
+	if o.gid != unchanged && (!who.owns(p.stat.Uid) || o.gid != p.stat.Gid && !who.in(o.gid)) {
+		return unix.EPERM
+	}
+	return 0
+}
+
+// timesChange is the new times of access and change; nil is now.
+type timesChange []unix.Timespec
+
+func (r request) timesChange(c *caller) (change, error) {
+	address := r.arg(0)
+	if address == 0 {
+		return timesChange(nil), nil
+	}
+	size := 32
+	if r.times == seconds {
+		size = 16
+	}
+	b, err := c.bytes(address, size)
+	if err != nil {
+		return nil, err
+	}
+	var numbers [4]int64
+	for i := range size / 8 {
+		numbers[i] = int64(le.Uint64(b[8*i:]))
+	}
+	return r.times.read(numbers)
+}
+
+// read checks the times as the kernel does (fs/utimes.c).
+func (l layout) read(n [4]int64) (change, error) {
+	if l == seconds {
+		return timesChange{{Sec: n[0]}, {Sec: n[1]}}, nil
+	}
+	times := timesChange{{Sec: n[0], Nsec: n[1]}, {Sec: n[2], Nsec: n[3]}}
+	for i := range times {
+		part := &times[i].Nsec
+		switch {
+		case l == nanoseconds && (*part == unix.UTIME_NOW || *part == unix.UTIME_OMIT):
+			continue
+		case l == microseconds && *part >= 0 && *part < 1e6:
+			*part *= 1000
+		case l == microseconds || *part < 0 || *part >= 1e9:
+			return nil, unix.EINVAL
+		}
+	}
+	return times, nil
+}
+
+func (t timesChange) apply(p *pin) error {
+	return unix.UtimesNanoAt(p.fd, "", t, unix.AT_EMPTY_PATH)
+}
+
+func (t timesChange) forbidden(*pin) string { return "" }
+
+// now says that both times become the present: whoever may write the file may
+// do that as well.
+func (t timesChange) now() bool {
+	return t == nil || t[0].Nsec == unix.UTIME_NOW && t[1].Nsec == unix.UTIME_NOW
+}
+
+func (t timesChange) ordinary(p *pin, who identity) unix.Errno {
+	switch {
+	case p.ownedBy(who):
+		return 0
+	case t.now():
+		return p.writable()
+	}
+	return unix.EPERM
+}
+
+// attributeChange sets an extended attribute, or removes it.
+type attributeChange struct {
+	name   string
+	value  []byte
+	flags  int
+	remove bool
+}
+
+// Bounds of include/uapi/linux/limits.h.
+const (
+	maxAttributeName  = 255
+	maxAttributeValue = 65536
+)
+
+func (r request) attributeChange(c *caller) (change, error) {
+	name, err := c.text(r.arg(0), maxAttributeName+1, unix.ERANGE)
+	if err == nil && name == "" {
+		err = unix.ERANGE
+	}
+	a := attributeChange{name: name, remove: r.remove}
+	if err != nil || r.remove {
+		return a, err
+	}
+	a.flags = int(int32(r.arg(3)))
+	size := r.arg(2)
+	switch {
+	case a.flags&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0:
+		return nil, unix.EINVAL
+	case size > maxAttributeValue:
+		return nil, unix.E2BIG
+	case size > 0:
+		a.value, err = c.bytes(r.arg(1), int(size))
+	}
+	return a, err
+}
+
+func (a attributeChange) apply(p *pin) error {
+	if a.remove {
+		return unix.Removexattr(p.link(), a.name)
+	}
+	return unix.Setxattr(p.link(), a.name, a.value, a.flags)
+}
+
+func (a attributeChange) forbidden(*pin) string {
+	if strings.HasPrefix(a.name, "security.") {
+		return ruleSecurity
+	}
+	return ""
+}
+
+func (a attributeChange) ordinary(p *pin, who identity) unix.Errno {
+	if errno := p.attribute(a.name); errno == unix.EOPNOTSUPP || a.remove && errno != 0 {
+		return errno
+	}
+	switch {
+	case strings.HasPrefix(a.name, "user."):
+		return p.writable()
+	case a.name == "security.capability" && !who.can(unix.CAP_SETFCAP):
+		return unix.EPERM
+	case a.name == "security.capability":
+		return 0
+	case strings.HasPrefix(a.name, "security."), strings.HasPrefix(a.name, "trusted."):
+		if !who.can(unix.CAP_SYS_ADMIN) {
+			return unix.EPERM
+		}
+		return 0
+	case !p.ownedBy(who):
+		return unix.EPERM
+	}
+	return 0
+}

@@ -1,0 +1,109 @@
+package broker
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+var le = binary.LittleEndian
+
+// pin is a file that is held by a descriptor of ours and can no longer become
+// another one.
+type pin struct {
+	fd   int
+	stat unix.Stat_t
+}
+
+// newPin takes the descriptor over.
+func newPin(fd int) (*pin, error) {
+	p := &pin{fd: fd}
+	if err := unix.Fstat(fd, &p.stat); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pin) close() { unix.Close(p.fd) }
+
+func (p *pin) kind() uint32 { return p.stat.Mode & unix.S_IFMT }
+
+func (p *pin) is(other unix.Stat_t) bool { return p.stat.Dev == other.Dev && p.stat.Ino == other.Ino }
+
+// link is a path that leads to the pin and to nothing else, for the calls that
+// take no descriptor opened with O_PATH.
+func (p *pin) link() string { return linkTo(p.fd) }
+
+func linkTo(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// place is where the kernel says that the file lies: a hint, since it may be
+// moved while this is read.
+func place(fd int) (string, error) {
+	buffer := make([]byte, unix.PathMax)
+	n, err := unix.Readlink(linkTo(fd), buffer)
+	return string(buffer[:max(n, 0)]), err
+}
+
+func (p *pin) ownedBy(who identity) bool { return who.owns(p.stat.Uid) || who.can(unix.CAP_FOWNER) }
+
+// writable asks the kernel, which knows of access control lists, for the
+// identity of this thread.
+func (p *pin) writable() unix.Errno {
+	return errnoOf(unix.Faccessat2(p.fd, "", unix.W_OK, unix.AT_EMPTY_PATH|unix.AT_EACCESS))
+}
+
+// attribute says what reading the attribute gives.
+func (p *pin) attribute(name string) unix.Errno {
+	_, err := unix.Getxattr(p.link(), name, nil)
+	return errnoOf(err)
+}
+
+// frozen says what refuses every change: a read-only file system, an immutable
+// file, or /proc, which has no modes to change.
+func (p *pin) frozen() unix.Errno {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(p.fd, &fs); err != nil {
+		return errnoOf(err)
+	}
+	var x unix.Statx_t
+	err := unix.Statx(p.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &x)
+	switch {
+	case fs.Flags&unix.ST_RDONLY != 0:
+		return unix.EROFS
+	case fs.Type == unix.PROC_SUPER_MAGIC, err == nil && x.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0:
+		return unix.EPERM
+	}
+	return 0
+}
+
+// anonymous says that the file has no name anywhere: a pipe, a socket, a memory
+// file, or a file whose last name is gone. Nobody can reach it but who has it
+// open. Some file systems count no links, so the kernel must also say that the
+// name was deleted.
+func (p *pin) anonymous() bool {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(p.fd, &fs); err != nil {
+		return false
+	}
+	if fs.Type == unix.PIPEFS_MAGIC || fs.Type == unix.SOCKFS_MAGIC {
+		return true
+	}
+	where, err := place(p.fd)
+	const deleted = " (deleted)"
+	return err == nil && p.stat.Nlink == 0 && len(where) > len(deleted) && where[len(where)-len(deleted):] == deleted
+}
+
+// errnoOf keeps the errno of an error; one without any is EIO.
+func errnoOf(err error) unix.Errno {
+	if err == nil {
+		return 0
+	}
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return unix.EIO
+}

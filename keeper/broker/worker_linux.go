@@ -1,0 +1,165 @@
+package broker
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxWorkers bounds the threads of one run. A second one is needed only while
+	// the first waits for a file system.
+	maxWorkers = 8
+	// linger is how long a worker waits for the next call before the poller does:
+	// waking it costs more than a call.
+	linger = 20 * time.Millisecond
+	// patience is how long a call may take before another worker takes the next.
+	patience = 50 * time.Millisecond
+	// farewell is how long the end waits for a worker that hangs in a file system.
+	farewell = time.Second
+)
+
+// worker is one thread that answers calls, one after the other.
+type worker struct {
+	broker *Broker
+	cold   chan struct{} // closed when it has left off
+
+	mu      sync.Mutex
+	since   time.Time // since when it answers a call; zero between calls
+	deposed bool      // another one takes the next call
+}
+
+// serve has calls answered until none has come for a while. One worker takes
+// them; where a call hangs it is left to it, and another takes the next.
+func (b *Broker) serve() {
+	w := b.hire()
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	for !b.closed.Load() {
+		select {
+		case <-w.cold:
+			return
+		case <-tick.C:
+		}
+		if w.depose() {
+			if w = b.hire(); w == nil {
+				return
+			}
+		}
+	}
+}
+
+// hire starts a worker. While all there may be hang, calls are turned away; nil
+// where the broker ends first.
+func (b *Broker) hire() *worker {
+	for b.workers.Load() >= maxWorkers {
+		if b.closed.Load() || !b.turnAway() {
+			return nil
+		}
+	}
+	b.workers.Add(1)
+	w := &worker{broker: b, cold: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// turnAway answers EAGAIN to a call, which needs no look at any file. It is
+// false at the end of the run.
+func (b *Broker) turnAway() bool {
+	n, got, err := b.take(patience)
+	if got {
+		err = b.use(func(listener int) error { return respond(listener, response{id: n.id, error: -int32(unix.EAGAIN)}) })
+	}
+	return err == nil
+}
+
+// dismiss waits for the workers.
+func (b *Broker) dismiss() {
+	for end := time.Now().Add(farewell); b.workers.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// take waits that long for a call.
+func (b *Broker) take(wait time.Duration) (n notification, got bool, err error) {
+	err = b.use(func(listener int) error {
+		if pending(listener, wait)&unix.POLLIN == 0 {
+			return nil
+		}
+		n, err = receive(listener)
+		got = err == nil
+		return ignore(err, unix.ENOENT) // killed meanwhile
+	})
+	return n, got, err
+}
+
+func ignore(err error, expected unix.Errno) error {
+	if errnoOf(err) == expected {
+		return nil
+	}
+	return err
+}
+
+// run is the life of a worker. Its thread is never unlocked, so it ends with it,
+// and with all that it had become.
+func (w *worker) run() {
+	runtime.LockOSThread()
+	defer close(w.cold)
+	defer w.broker.workers.Add(-1)
+	defer func() {
+		if r := recover(); r != nil {
+			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
+		}
+	}()
+	t, err := newThread(w.broker.kept)
+	if err != nil {
+		w.broker.fail(err)
+		return
+	}
+	for w.next(t) {
+	}
+}
+
+// next answers one call. It is false when the worker leaves off.
+func (w *worker) next(t *thread) bool {
+	b := w.broker
+	n, got, err := b.take(linger)
+	if err != nil || !got {
+		return false
+	}
+	w.begin()
+	own := t.now
+	a := b.judge(t, n)
+	err = b.use(func(listener int) error {
+		return respond(listener, response{id: n.id, error: -int32(a.errno), value: a.value})
+	})
+	if err != nil || t.spoiled || t.assume(own) != nil {
+		return false
+	}
+	return w.finish()
+}
+
+func (w *worker) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since = time.Now()
+}
+
+// finish is false where another worker took over.
+func (w *worker) finish() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since = time.Time{}
+	return !w.deposed
+}
+
+// depose takes the next call from a worker that hangs.
+func (w *worker) depose() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deposed = !w.since.IsZero() && time.Since(w.since) > patience
+	return w.deposed
+}
