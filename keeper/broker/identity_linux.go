@@ -94,7 +94,7 @@ func newThread(kept uint64) (*thread, error) {
 	}
 	t := &thread{now: now, permitted: permitted & (kept | reading)}
 	t.alone = permitted == 0 && uniform(field(status, "Uid")) && uniform(field(status, "Gid"))
-	return t, t.raise(t.permitted & kept)
+	return t, t.set(t.permitted & kept)
 }
 
 // reading is the capability to look into a caller that made itself undumpable,
@@ -116,6 +116,12 @@ func (t *thread) raise(effective uint64) error {
 	if t.now.effective == effective {
 		return nil
 	}
+	return t.set(effective)
+}
+
+// set makes the permitted capabilities what they are to be and sets the
+// effective ones.
+func (t *thread) set(effective uint64) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	for i := range data {
