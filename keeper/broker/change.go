@@ -36,6 +36,7 @@ func (r request) change(c *caller) (change, error) {
 // Rules, as a fact names them.
 const (
 	ruleOutside  = "outside the writable roots"
+	ruleUnsure   = "where the file lies could not be shown"
 	ruleSetID    = "set-id bits"
 	ruleSecurity = "attributes that the kernel reads as privileges"
 )

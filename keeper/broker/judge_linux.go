@@ -95,15 +95,20 @@ func (b *Broker) perform(c *caller, r request) error {
 		return err
 	}
 	defer p.close()
-	where, held := b.roots.hold(p)
-	rule := change.forbidden(p)
-	switch {
-	case rule == "" && (held || p.anonymous()):
-		return change.apply(p)
-	case rule == "":
-		return b.denied(c.thread, p, change, fact.Denial{Op: r.op, Path: where, Rule: ruleOutside}, unix.EACCES)
+	where, standing := b.roots.hold(p)
+	d := fact.Denial{Kind: fact.KindMetadata, Op: r.op, Path: where, Verdict: fact.Denied, Evidence: fact.EvidenceBroker}
+	if d.Rule = change.forbidden(p); d.Rule != "" {
+		return b.denied(c.thread, p, change, d, unix.EPERM)
 	}
-	return b.denied(c.thread, p, change, fact.Denial{Op: r.op, Path: where, Rule: rule}, unix.EPERM)
+	switch {
+	case standing == beneath, p.anonymous():
+		return change.apply(p)
+	case standing == unsure:
+		d.Verdict, d.Rule = fact.Possible, ruleUnsure
+	default:
+		d.Rule = ruleOutside
+	}
+	return b.denied(c.thread, p, change, d, unix.EACCES)
 }
 
 // denied refuses a change. It is a denial only where the kernel would have made
@@ -116,7 +121,6 @@ func (b *Broker) denied(t *thread, p *pin, c change, d fact.Denial, errno unix.E
 	if ordinary != 0 {
 		return ordinary
 	}
-	d.Kind, d.Verdict, d.Evidence = fact.KindMetadata, fact.Denied, fact.EvidenceBroker
 	b.facts.add(d)
 	return errno
 }

@@ -57,38 +57,51 @@ func (r *roots) known() []string {
 // tries is how often a file is looked for again that was moved meanwhile.
 const tries = 3
 
-// hold reports whether the pin lies beneath a root, and where the kernel says it
+// standing is where a pin lies.
+type standing uint8
+
+const (
+	outside standing = iota
+	beneath
+	unsure // it seems to lie beneath a root, and that could not be shown
+)
+
+// hold tells whether the pin lies beneath a root, and where the kernel says it
 // lies. The proof is that walking down from the root, through no symlink, leads
 // to the same file.
-func (r *roots) hold(p *pin) (where string, held bool) {
+func (r *roots) hold(p *pin) (where string, s standing) {
 	places := r.known()
 	for range tries {
 		var err error
 		if where, err = place(p.fd); err != nil {
-			return "", false
+			return "", unsure // a path that is too long
 		}
+		s = outside
 		for i, root := range r.list {
-			if root.leadsTo(p, places[i], where) {
-				return where, true
+			rest, below := cut(where, places[i])
+			if below && root.leadsTo(p, rest) {
+				return where, beneath
+			}
+			if below {
+				s = unsure
 			}
 		}
 		places = r.refresh()
 	}
-	return where, false
+	return where, s
 }
 
-func (r root) leadsTo(p *pin, place, where string) bool {
-	rest, below := strings.CutPrefix(where, place)
-	if place == "" || !below {
-		return false
-	}
+// cut returns the path from a root's place to the file's.
+func cut(where, place string) (rest string, below bool) {
+	rest, below = strings.CutPrefix(where, place)
+	return strings.TrimLeft(rest, "/"), below && place != "" && (rest == "" || rest[0] == '/' || place == "/")
+}
+
+func (r root) leadsTo(p *pin, rest string) bool {
 	if rest == "" {
 		return p.is(r.stat)
 	}
-	if place != "/" && rest[0] != '/' {
-		return false
-	}
-	fd, err := unix.Openat2(r.fd, strings.TrimLeft(rest, "/"), &unix.OpenHow{
+	fd, err := unix.Openat2(r.fd, rest, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
