@@ -82,11 +82,11 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 
 // perform does what the call asks, where it may.
 func (b *Broker) perform(c *caller, r request) error {
-	named, err := r.target()
-	if err != nil {
+	change, err := r.change(c) // the kernel looks at times before flags
+	if err != nil || change.nothing() {
 		return err
 	}
-	change, err := r.change(c)
+	named, err := r.target()
 	if err != nil {
 		return err
 	}
