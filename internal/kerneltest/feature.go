@@ -19,6 +19,9 @@ const (
 	OrdinaryUser Feature = "user"
 	// Terminal means that a pseudo-terminal can be made and opened.
 	Terminal Feature = "tty"
+	// Broker means that a filter can have a listener that signals leave alone
+	// (Linux 5.19).
+	Broker Feature = "broker"
 )
 
 const landlockName = "landlock"
@@ -62,6 +65,8 @@ func (f Feature) check() error {
 		return checkUID(os.Getuid() != 0)
 	case Terminal:
 		return openTerminal()
+	case Broker:
+		return askListener()
 	}
 	_, err = exec.LookPath(name)
 	return err
