@@ -28,6 +28,7 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-racer":     racer,
 }
 
 func TestMain(m *testing.M) {

@@ -23,7 +23,7 @@ func twoPages(t *testing.T) []byte {
 	for i := range 2 * size {
 		memory[i] = 'x'
 	}
-	return memory[:2*size:3*size]
+	return memory[: 2*size : 3*size]
 }
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
