@@ -121,10 +121,9 @@ func (b *Broker) Err() error {
 func (b *Broker) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failed == nil && !b.closed.Load() {
+	if !b.closed.Swap(true) {
 		b.failed = err
 	}
-	b.closed.Store(true)
 }
 
 // watch waits in the runtime's poller, which holds no thread, and has workers
@@ -134,6 +133,7 @@ func (b *Broker) watch() {
 	for !b.closed.Load() && b.asked() {
 		b.serve()
 	}
+	b.closed.Store(true) // what a worker that hangs finds then is no failure
 	b.listener.Close()
 	b.dismiss()
 }
