@@ -28,7 +28,9 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-asking":    asking,
 	"as-racer":     racer,
+	"as-caller":    caller,
 }
 
 func TestMain(m *testing.M) {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,42 +15,51 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
+// asking comes under the product's filter, sends its listener over descriptor 3,
+// and becomes another program of this binary.
+//
+//	as-asking PROGRAM ARGUMENT...
+func asking(args []string) int {
+	runtime.LockOSThread()
+	err := askingFilter()
+	if err == nil {
+		err = unix.Exec("/proc/self/exe", append([]string{os.Args[0]}, args...), os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
 // racer changes modes while another thread of it changes what the call names. It
 // runs in a directory with "in", which it may change, and "on", which it may not;
 // each has a file "f".
 //
-//	as-racer start RACE TRIES  installs the filter, sends its listener over descriptor 3, and runs
-//	as-racer run RACE TRIES
+//	as-racer RACE TRIES
 //
 // It prints "lost N" when the Nth call changed the file outside, else "held N
 // DONE REFUSED".
 func racer(args []string) int {
-	err := fmt.Errorf("%q: want start or run", args)
-	switch args[0] {
-	case "start":
-		err = racerStart(args[1:])
-	case "run":
-		err = racerRun(args[1], number(args[2]))
-	}
-	if err != nil {
+	if err := race(args[0], number(args[1])); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-const racerSocket = 3
-
-func racerStart(args []string) error {
-	runtime.LockOSThread()
-	if err := racerFilter(); err != nil {
-		return err
+// caller makes a call for every path on standard input, all at once, and prints
+// each path with the errno.
+func caller([]string) int {
+	paths := bufio.NewScanner(os.Stdin)
+	for paths.Scan() {
+		path := append([]byte(paths.Text()), 0)
+		go func() { fmt.Printf("%s %d\n", path[:len(path)-1], raceChmod(path)) }()
 	}
-	return unix.Exec("/proc/self/exe", append([]string{os.Args[0], "as-racer", "run"}, args...), os.Environ())
+	return 0
 }
 
-// racerFilter comes under the product's filter and sends its listener.
-func racerFilter() error {
+const askingSocket = 3
+
+// askingFilter comes under the product's filter and sends its listener.
+func askingFilter() error {
 	variant := seccomp.Choose(policy.Policy{Mode: policy.WorkspaceWrite}, seccomp.Options{ABI: 9, Metadata: seccomp.Ask})
 	program, err := seccomp.Program(variant)
 	if err != nil {
@@ -65,10 +75,10 @@ func racerFilter() error {
 	if errno != 0 {
 		return errno
 	}
-	if err := unix.Sendmsg(racerSocket, []byte{1}, unix.UnixRights(int(listener)), nil, 0); err != nil {
+	if err := unix.Sendmsg(askingSocket, []byte{1}, unix.UnixRights(int(listener)), nil, 0); err != nil {
 		return err
 	}
-	unix.CloseOnExec(racerSocket)
+	unix.CloseOnExec(askingSocket)
 	return nil
 }
 
@@ -89,7 +99,7 @@ var races = map[string]func() (racing, error){
 // outsideMode is the mode of the file outside until a race is lost.
 const outsideMode = 0o644
 
-func racerRun(name string, tries int) error {
+func race(name string, tries int) error {
 	outside, err := os.Open("on/f")
 	if err != nil {
 		return err

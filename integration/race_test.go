@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -51,17 +52,12 @@ func raceAgainst(t *testing.T, name string, tries int, serve func(*testing.T, *o
 		}
 		write(t, filepath.Join(dir, part, "f"), "")
 	}
-	root := openPlace(t, filepath.Join(dir, "in"))
-	ours, theirs := socketPair(t)
-	cmd := self(t, "as-racer", "start", name, strconv.Itoa(tries))
-	cmd.Dir, cmd.ExtraFiles = dir, []*os.File{theirs}
+	cmd := self(t, "as-asking", "as-racer", name, strconv.Itoa(tries))
+	cmd.Dir = dir
 	var out, message bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &message
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	stop := serve(t, receiveListener(t, ours), root)
+	listener := startAsking(t, cmd)
+	stop := serve(t, listener, openPlace(t, filepath.Join(dir, "in")))
 	err := cmd.Wait()
 	stop()
 	words := strings.Fields(out.String())
@@ -69,6 +65,18 @@ func raceAgainst(t *testing.T, name string, tries int, serve func(*testing.T, *o
 		t.Fatalf("the racer: %v: %s%s", err, out.String(), message.String())
 	}
 	return words
+}
+
+// startAsking starts a program and returns its filter's listener.
+func startAsking(t *testing.T, cmd *exec.Cmd) *os.File {
+	t.Helper()
+	ours, theirs := socketPair(t)
+	cmd.ExtraFiles = []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	return receiveListener(t, ours)
 }
 
 func openPlace(t testing.TB, path string) *os.File {
