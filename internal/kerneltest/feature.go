@@ -22,6 +22,8 @@ const (
 	// Broker means that a filter can have a listener that signals leave alone
 	// (Linux 5.19).
 	Broker Feature = "broker"
+	// FUSE means that this process can open /dev/fuse.
+	FUSE Feature = "fuse"
 )
 
 const landlockName = "landlock"
@@ -67,6 +69,8 @@ func (f Feature) check() error {
 		return openTerminal()
 	case Broker:
 		return askListener()
+	case FUSE:
+		return openDevice("/dev/fuse")
 	}
 	_, err = exec.LookPath(name)
 	return err

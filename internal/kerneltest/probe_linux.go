@@ -58,3 +58,11 @@ func askListener() error {
 	}
 	return nil
 }
+
+func openDevice(path string) error {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return unix.Close(fd)
+}
