@@ -87,8 +87,9 @@ func (b *Broker) dismiss() {
 // take calls would be told of them for ever.
 func (b *Broker) take(wait time.Duration) (n notification, got bool, err error) {
 	err = b.use(func(listener int) error {
-		if pending(listener, wait)&unix.POLLIN == 0 {
-			return nil
+		events, err := pending(listener, wait)
+		if err != nil || events&unix.POLLIN == 0 {
+			return err
 		}
 		n, err = receive(listener)
 		got = err == nil
