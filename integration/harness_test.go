@@ -31,6 +31,7 @@ var programs = map[string]func(args []string) int{
 	"as-asking":    asking,
 	"as-racer":     racer,
 	"as-caller":    caller,
+	"as-timer":     timer,
 }
 
 func TestMain(m *testing.M) {
