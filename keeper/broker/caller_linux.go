@@ -26,10 +26,44 @@ func (t *thread) openCaller(tid uint32) (*caller, error) {
 	return c, err
 }
 
+// caller returns the caller of that number. The last one's directory stays open:
+// most calls come from the thread that made the one before. Where it is known
+// and alive it is still the holder of its number, so it sent what has come since.
+func (t *thread) caller(tid uint32) (c *caller, known bool, err error) {
+	if t.last != nil && t.last.tid == tid && t.last.alive() {
+		return t.last, true, nil
+	}
+	t.forget()
+	c, err = t.openCaller(tid)
+	if err == nil {
+		t.last = c
+	}
+	return c, false, err
+}
+
+func (t *thread) forget() {
+	if t.last != nil {
+		t.last.close()
+		t.last = nil
+	}
+}
+
+// alive says that the thread has not been reaped.
+func (c *caller) alive() bool {
+	var stat unix.Stat_t
+	return unix.Fstatat(c.proc, "status", &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
 func (c *caller) close() {
+	c.rest()
 	unix.Close(c.proc)
+}
+
+// rest closes the memory, which is another one after execve.
+func (c *caller) rest() {
 	if c.memory >= 0 {
 		unix.Close(c.memory)
+		c.memory = -1
 	}
 }
 
@@ -62,9 +96,18 @@ func (c *caller) descriptor(n int) (int, error) {
 }
 
 // placeOnly says whether the descriptor is open for its place alone (O_PATH):
-// calls on a descriptor do not take those.
+// calls on a descriptor do not take those. The mode of its link has a bit for
+// reading and one for writing; only access mode 3 has neither as well.
 func (c *caller) placeOnly(n int) (bool, error) {
-	info, err := c.read("fdinfo/" + strconv.Itoa(n))
+	name := strconv.Itoa(n)
+	var stat unix.Stat_t
+	_, err := c.thread.look(func() (int, error) {
+		return -1, unix.Fstatat(c.proc, "fd/"+name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err == nil && stat.Mode&(unix.S_IRUSR|unix.S_IWUSR) != 0 {
+		return false, nil
+	}
+	info, err := c.read("fdinfo/" + name)
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +115,8 @@ func (c *caller) placeOnly(n int) (bool, error) {
 	return flags&unix.O_PATH != 0, err
 }
 
-// read returns the content of an entry of the caller's directory.
+// read returns the content of an entry of the caller's directory. These are made
+// as a whole, so a short read is the last.
 func (c *caller) read(name string) ([]byte, error) {
 	fd, err := c.open(name, unix.O_RDONLY)
 	if err != nil {
@@ -84,11 +128,15 @@ func (c *caller) read(name string) ([]byte, error) {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
 		}
-		n, err := unix.Read(fd, content[len(content):cap(content)])
-		if n <= 0 || err != nil {
+		room := content[len(content):cap(content)]
+		n, err := unix.Read(fd, room)
+		if err != nil {
 			return content, err
 		}
 		content = content[:len(content)+n]
+		if n < len(room) {
+			return content, nil
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -51,7 +52,15 @@ type modeChange uint32
 
 func (m modeChange) nothing() bool { return false }
 
-func (m modeChange) apply(p *pin) error { return unix.Fchmodat(unix.AT_FDCWD, p.link(), uint32(m), 0) }
+// apply walks through /proc where the kernel does not know fchmodat2 (before
+// Linux 6.6) or a filter around us does not.
+func (m modeChange) apply(p *pin) error {
+	err := unix.Fchmodat(p.fd, "", uint32(m), unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM) {
+		return unix.Fchmodat(unix.AT_FDCWD, p.link(), uint32(m), 0)
+	}
+	return err
+}
 
 // forbidden leaves the set-group-id bit to directories, where it only says whose
 // group new files get. A bit that a file has already is refused as well: a write

@@ -76,6 +76,8 @@ type thread struct {
 	// alone says that nothing it starts can get another identity: it has no
 	// capabilities, and one user and one group.
 	alone bool
+	// last is the caller of the call before, or nil.
+	last *caller
 }
 
 // newThread gives up every capability but the kept ones, for good.

@@ -36,7 +36,7 @@ func (b *Broker) judge(t *thread, n notification) answer {
 	r := request{shape: s, args: n.args}
 	c, err := b.admit(t, n)
 	if c != nil {
-		defer c.close()
+		defer c.rest()
 	}
 	if err == nil {
 		err = b.perform(c, r)
@@ -54,14 +54,17 @@ var (
 )
 
 // admit opens the caller and takes its identity. That the notification is still
-// valid afterwards shows that the thread is the one that sent it.
+// valid after its directory was opened shows that the thread is the one that
+// sent it.
 func (b *Broker) admit(t *thread, n notification) (*caller, error) {
-	c, err := t.openCaller(n.pid)
+	c, known, err := t.caller(n.pid)
 	if err != nil {
-		return c, errUnreadable
+		return nil, errUnreadable
 	}
-	if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
-		return c, err // nobody waits for it
+	if !known {
+		if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
+			return c, err // nobody waits for it
+		}
 	}
 	if t.alone {
 		return c, nil

@@ -134,6 +134,7 @@ func (w *worker) run() {
 		w.broker.fail(err)
 		return
 	}
+	defer t.forget()
 	for w.next(t) {
 	}
 }
