@@ -29,8 +29,9 @@ func (t *thread) openCaller(tid uint32) (*caller, error) {
 // caller returns the caller of that number. The last one's directory stays open:
 // most calls come from the thread that made the one before. Where it is known
 // and alive it is still the holder of its number, so it sent what has come since.
+// That its identity can be read shows that as well as asking.
 func (t *thread) caller(tid uint32) (c *caller, known bool, err error) {
-	if t.last != nil && t.last.tid == tid && t.last.alive() {
+	if t.last != nil && t.last.tid == tid && (!t.alone || t.last.alive()) {
 		return t.last, true, nil
 	}
 	t.forget()
@@ -115,15 +116,15 @@ func (c *caller) placeOnly(n int) (bool, error) {
 	return flags&unix.O_PATH != 0, err
 }
 
-// read returns the content of an entry of the caller's directory. These are made
-// as a whole, so a short read is the last.
+// read returns the content of an entry of the caller's directory, until the next
+// text is read. These are made as a whole, so a short read is the last.
 func (c *caller) read(name string) ([]byte, error) {
 	fd, err := c.open(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	content := make([]byte, 0, 4096)
+	content := c.thread.scratch()[:0]
 	for {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
@@ -142,12 +143,12 @@ func (c *caller) read(name string) ([]byte, error) {
 
 // field returns the value of a "name:" line.
 func field(text []byte, name string) string {
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return string(bytes.TrimSpace(value))
-		}
+	rest, found := bytes.CutPrefix(text, []byte(name+":"))
+	if !found {
+		_, rest, _ = bytes.Cut(text, []byte("\n"+name+":"))
 	}
-	return ""
+	value, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(bytes.TrimSpace(value))
 }
 
 // peek copies the caller's memory, as much of it as there is.
@@ -179,7 +180,7 @@ func (c *caller) bytes(address uint64, n int) ([]byte, error) {
 // text copies a string up to its NUL byte, once: what its bytes become later
 // does not count.
 func (c *caller) text(address uint64, limit int, tooLong error) (string, error) {
-	b := make([]byte, limit)
+	b := c.thread.scratch()[:limit]
 	n, err := c.peek(address, b)
 	if err != nil {
 		return "", err

@@ -69,11 +69,11 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 	if t.alone {
 		return c, nil
 	}
-	status, err := c.read("status")
-	if err != nil {
-		return c, err
+	who, err := c.identity()
+	if err != nil && known {
+		t.forget()
+		return b.admit(t, n)
 	}
-	who, err := parseIdentity(status)
 	if err != nil {
 		return c, err
 	}
