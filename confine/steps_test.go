@@ -37,11 +37,18 @@ func show(steps []Step) string {
 				fmt.Fprintf(&b, "  … %d more\n", len(s.Calls)-4)
 			}
 			if i < 3 || i == len(s.Calls)-1 {
-				fmt.Fprintf(&b, "  %d%v out %d expect %d optional %v\n", c.Number, c.Args, c.Out, c.Expect, c.Optional)
+				fmt.Fprintf(&b, "  %d%v out %d expect %d optional %v%s\n", c.Number, c.Args, c.Out, c.Expect, c.Optional, stored(c))
 			}
 		}
 	}
 	return b.String()
+}
+
+func stored(c Call) string {
+	if c.Store == nil {
+		return ""
+	}
+	return fmt.Sprintf(" stored in %s at %d", c.Store.block.label, c.Store.at)
 }
 
 // TestSteps holds the order of every plan. Numbers are those of amd64.
@@ -50,24 +57,39 @@ func TestSteps(t *testing.T) {
 		t.Log("the golden file has the numbers of amd64; only the order is compared")
 	}
 	job := Job{Program: "/bin/bash", Argv: []string{"bash", "-c", "true"}, Env: []string{"A=b"}, Proof: "/state/proof"}
-	for _, mode := range []policy.Mode{policy.ReadOnly, policy.DangerFullAccess} {
-		job.Policy.Mode = mode
-		got := show(steps(job, rootSetup()))
-		golden := filepath.Join("testdata", mode.String()+".plan")
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
+	asking := rootSetup()
+	asking.asks = true
+	for _, tt := range []struct {
+		name  string
+		mode  policy.Mode
+		setup setup
+	}{
+		{"read-only", policy.ReadOnly, rootSetup()},
+		{"danger-full-access", policy.DangerFullAccess, rootSetup()},
+		{"asking", policy.WorkspaceWrite, asking},
+	} {
+		job.Policy.Mode = tt.mode
+		compareGolden(t, tt.name, show(steps(job, tt.setup)))
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", name+".plan")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if unix.SYS_EXECVE == 59 {
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", mode, diff)
-			}
-		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unix.SYS_EXECVE != 59 {
+		return
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

@@ -28,6 +28,10 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-asking":    asking,
+	"as-racer":     racer,
+	"as-caller":    caller,
+	"as-timer":     timer,
 }
 
 func TestMain(m *testing.M) {

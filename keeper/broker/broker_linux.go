@@ -121,10 +121,9 @@ func (b *Broker) Err() error {
 func (b *Broker) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failed == nil && !b.closed.Load() {
+	if !b.closed.Swap(true) {
 		b.failed = err
 	}
-	b.closed.Store(true)
 }
 
 // watch waits in the runtime's poller, which holds no thread, and has workers
@@ -134,6 +133,7 @@ func (b *Broker) watch() {
 	for !b.closed.Load() && b.asked() {
 		b.serve()
 	}
+	b.closed.Store(true) // what a worker that hangs finds then is no failure
 	b.listener.Close()
 	b.dismiss()
 }
@@ -141,23 +141,24 @@ func (b *Broker) watch() {
 // asked waits for a notification. It is false when none can come any more.
 func (b *Broker) asked() bool {
 	var events int16
+	var bad error
 	err := b.raw.Read(func(fd uintptr) bool {
-		events = pending(int(fd), 0)
-		return events != 0
+		events, bad = pending(int(fd), 0)
+		return bad != nil || events != 0
 	})
-	if err != nil {
+	if err = errors.Join(err, bad); err != nil {
 		b.fail(fmt.Errorf("wait for calls: %w", err)) // counts unless it was closed
 	}
 	return err == nil && events&unix.POLLIN != 0
 }
 
 // pending polls for that long. POLLHUP says that nothing uses the filter any more.
-func pending(listener int, wait time.Duration) int16 {
+func pending(listener int, wait time.Duration) (int16, error) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(poll, int(wait/time.Millisecond))
 		if !errors.Is(err, unix.EINTR) {
-			return poll[0].Revents
+			return poll[0].Revents, err
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (b *Broker) judge(t *thread, n notification) answer {
 	r := request{shape: s, args: n.args}
 	c, err := b.admit(t, n)
 	if c != nil {
-		defer c.close()
+		defer c.rest()
 	}
 	if err == nil && asksForRoot(n) {
 		return b.tellRoot(c, n)
@@ -49,23 +49,26 @@ var (
 )
 
 // admit opens the caller and takes its identity. That the notification is still
-// valid afterwards shows that the thread is the one that sent it.
+// valid after its directory was opened shows that the thread is the one that
+// sent it.
 func (b *Broker) admit(t *thread, n notification) (*caller, error) {
-	c, err := t.openCaller(n.pid)
+	c, known, err := t.caller(n.pid)
 	if err != nil {
-		return c, errUnreadable
+		return nil, errUnreadable
 	}
-	if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
-		return c, err // nobody waits for it
+	if !known {
+		if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
+			return c, err // nobody waits for it
+		}
 	}
 	if t.alone {
 		return c, nil
 	}
-	status, err := c.read("status")
-	if err != nil {
-		return c, err
+	who, err := c.identity()
+	if err != nil && known {
+		t.forget()
+		return b.admit(t, n)
 	}
-	who, err := parseIdentity(status)
 	if err != nil {
 		return c, err
 	}
@@ -77,11 +80,11 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 
 // perform does what the call asks, where it may.
 func (b *Broker) perform(c *caller, r request) error {
-	named, err := r.target()
-	if err != nil {
+	change, err := r.change(c) // the kernel looks at times before flags
+	if err != nil || change.nothing() {
 		return err
 	}
-	change, err := r.change(c)
+	named, err := r.target()
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,14 @@ func linkTo(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 // place is where the kernel says that the file lies: a hint, since it may be
 // moved while this is read.
 func place(fd int) (string, error) {
-	buffer := make([]byte, unix.PathMax)
-	n, err := unix.Readlink(linkTo(fd), buffer)
-	return string(buffer[:max(n, 0)]), err
+	var buffer [512]byte // most are short
+	n, err := unix.Readlink(linkTo(fd), buffer[:])
+	if n < len(buffer) {
+		return string(buffer[:max(n, 0)]), err
+	}
+	long := make([]byte, unix.PathMax)
+	n, err = unix.Readlink(linkTo(fd), long)
+	return string(long[:max(n, 0)]), err
 }
 
 func (p *pin) ownedBy(who identity) bool { return who.owns(p.stat.Uid) || who.can(unix.CAP_FOWNER) }

@@ -71,7 +71,7 @@ func (b *Broker) hire() *worker {
 func (b *Broker) turnAway() bool {
 	n, got, err := b.take(patience)
 	if got {
-		err = b.use(func(listener int) error { return respond(listener, response{id: n.id, error: -int32(unix.EAGAIN)}) })
+		err = b.reply(response{id: n.id, error: -int32(unix.EAGAIN)})
 	}
 	return err == nil
 }
@@ -83,17 +83,32 @@ func (b *Broker) dismiss() {
 	}
 }
 
-// take waits that long for a call.
+// take waits that long for a call. An error ends the broker: one that cannot
+// take calls would be told of them for ever.
 func (b *Broker) take(wait time.Duration) (n notification, got bool, err error) {
 	err = b.use(func(listener int) error {
-		if pending(listener, wait)&unix.POLLIN == 0 {
-			return nil
+		events, err := pending(listener, wait)
+		if err != nil || events&unix.POLLIN == 0 {
+			return err
 		}
 		n, err = receive(listener)
 		got = err == nil
 		return ignore(err, unix.ENOENT) // killed meanwhile
 	})
+	if err != nil {
+		b.fail(fmt.Errorf("take a call: %w", err))
+	}
 	return n, got, err
+}
+
+// reply answers a call. A caller that cannot be answered would wait for ever: the
+// broker ends, and the kernel answers.
+func (b *Broker) reply(r response) error {
+	err := b.use(func(listener int) error { return respond(listener, r) })
+	if err != nil {
+		b.fail(fmt.Errorf("answer a call: %w", err))
+	}
+	return err
 }
 
 func ignore(err error, expected unix.Errno) error {
@@ -119,6 +134,7 @@ func (w *worker) run() {
 		w.broker.fail(err)
 		return
 	}
+	defer t.forget()
 	for w.next(t) {
 	}
 }
@@ -133,9 +149,7 @@ func (w *worker) next(t *thread) bool {
 	w.begin()
 	own := t.now
 	a := b.judge(t, n)
-	err = b.use(func(listener int) error {
-		return respond(listener, response{id: n.id, error: -int32(a.errno), value: a.value})
-	})
+	err = b.reply(response{id: n.id, error: -int32(a.errno), value: a.value})
 	if err != nil || t.spoiled || t.assume(own) != nil {
 		return false
 	}
