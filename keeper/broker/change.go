@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -120,18 +121,29 @@ func (l layout) read(n [4]int64) (change, error) {
 		return timesChange{{Sec: n[0]}, {Sec: n[1]}}, nil
 	}
 	times := timesChange{{Sec: n[0], Nsec: n[1]}, {Sec: n[2], Nsec: n[3]}}
+	if l == nanoseconds {
+		return times, nil // checked only once the file is found
+	}
 	for i := range times {
 		part := &times[i].Nsec
-		switch {
-		case l == nanoseconds && (*part == unix.UTIME_NOW || *part == unix.UTIME_OMIT):
-			continue
-		case l == microseconds && *part >= 0 && *part < 1e6:
-			*part *= 1000
-		case l == microseconds || *part < 0 || *part >= 1e9:
+		if *part < 0 || *part >= 1e6 {
 			return nil, unix.EINVAL
 		}
+		*part *= 1000
 	}
 	return times, nil
+}
+
+// nothing says that neither time is to be changed. The kernel then looks at no
+// other argument.
+func (t timesChange) nothing() bool {
+	return t != nil && t[0].Nsec == unix.UTIME_OMIT && t[1].Nsec == unix.UTIME_OMIT
+}
+
+func (t timesChange) valid() bool {
+	return !slices.ContainsFunc(t, func(s unix.Timespec) bool {
+		return (s.Nsec < 0 || s.Nsec >= 1e9) && s.Nsec != unix.UTIME_NOW && s.Nsec != unix.UTIME_OMIT
+	})
 }
 
 func (t timesChange) apply(p *pin) error {
@@ -148,6 +160,8 @@ func (t timesChange) now() bool {
 
 func (t timesChange) ordinary(p *pin, who identity) unix.Errno {
 	switch {
+	case !t.valid():
+		return unix.EINVAL
 	case p.ownedBy(who):
 		return 0
 	case t.now():
@@ -207,11 +221,28 @@ func (a attributeChange) forbidden(*pin) string {
 }
 
 func (a attributeChange) ordinary(p *pin, who identity) unix.Errno {
-	if errno := p.attribute(a.name); errno == unix.EOPNOTSUPP || a.remove && errno != 0 {
+	exists := p.attribute(a.name)
+	if exists == unix.EOPNOTSUPP {
+		return exists
+	}
+	if errno := a.permitted(p, who); errno != 0 {
 		return errno
 	}
 	switch {
+	case exists == 0 && a.flags&unix.XATTR_CREATE != 0:
+		return unix.EEXIST
+	case exists == unix.ENODATA && (a.remove || a.flags&unix.XATTR_REPLACE != 0), exists == unix.EINVAL:
+		return exists
+	}
+	return 0
+}
+
+func (a attributeChange) permitted(p *pin, who identity) unix.Errno {
+	switch {
 	case strings.HasPrefix(a.name, "user."):
+		if p.kind() != unix.S_IFREG && p.kind() != unix.S_IFDIR {
+			return unix.EPERM
+		}
 		return p.writable()
 	case a.name == "security.capability" && !who.can(unix.CAP_SETFCAP):
 		return unix.EPERM

@@ -82,11 +82,14 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 
 // perform does what the call asks, where it may.
 func (b *Broker) perform(c *caller, r request) error {
-	named, err := r.target()
+	change, err := r.change(c)
 	if err != nil {
 		return err
 	}
-	change, err := r.change(c)
+	if times, is := change.(timesChange); is && times.nothing() {
+		return nil
+	}
+	named, err := r.target()
 	if err != nil {
 		return err
 	}

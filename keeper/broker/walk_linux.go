@@ -33,6 +33,7 @@ func (w *walker) walk(base int, path string) (int, error) {
 	if w.at, err = startOf(base, path); err != nil {
 		return -1, err
 	}
+	w.process = processOf(w.at)
 	w.push(path)
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {
@@ -77,7 +78,7 @@ func (w *walker) step() error {
 	if name == "." || name == ".." {
 		fd, err := unix.Openat(w.at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			w.move(fd, "")
+			w.move(fd, processOf(fd))
 		}
 		return err
 	}
@@ -105,6 +106,21 @@ func (w *walker) enter(name string) string {
 		return name
 	}
 	return w.process
+}
+
+// processOf is the process whose directory a walk starts in. Nothing in /proc can
+// be renamed, so there the kernel's word for the place is more than a hint.
+func processOf(fd int) string {
+	if !inProc(fd) {
+		return ""
+	}
+	where, err := place(fd)
+	below, is := strings.CutPrefix(where, "/proc/")
+	if err != nil || !is {
+		return ""
+	}
+	process, _, _ := strings.Cut(below, "/")
+	return process
 }
 
 func (w *walker) atProcRoot() bool {
