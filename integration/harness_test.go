@@ -28,6 +28,8 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-foreign":   foreign,
+	"as-reporter":  reporter,
 }
 
 func TestMain(m *testing.M) {
