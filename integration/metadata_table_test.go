@@ -139,7 +139,7 @@ func makeTree(t *testing.T, base, dir, other string) {
 	if err := metadataTree(dir, other); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "locked"), 0o700) }) // else nobody can remove it
+	t.Cleanup(func() { _ = metadataUnlock(dir) })
 }
 
 // look looks at both trees of each act.

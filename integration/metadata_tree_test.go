@@ -26,9 +26,9 @@ func metadataTree(dir, other string) error {
 	do(os.MkdirAll(filepath.Join(dir, "locked"), 0o755))
 	for _, file := range []string{"file", "locked/file", metadataLongName} {
 		do(os.WriteFile(filepath.Join(dir, file), []byte("text"), 0o644))
-		do(metadataReset(filepath.Join(dir, file)))
+		do(metadataReset(filepath.Join(dir, file), 0o644))
 	}
-	do(metadataReset(filepath.Join(dir, "dir")))
+	do(metadataReset(filepath.Join(dir, "dir"), 0o755))
 	for name, to := range map[string]string{
 		"link": "file", "dirlink": "dir", "loop": "loop", "away": other + "/file", "awaydir": other, "chain": "dirlink/../link", "proc": "/proc/self/fd",
 	} {
@@ -43,12 +43,17 @@ func metadataTree(dir, other string) error {
 const metadataThen = 1_000_000_000
 
 // metadataReset gives a file what the calls change.
-func metadataReset(path string) error {
+func metadataReset(path string, mode os.FileMode) error {
 	return errors.Join(
-		os.Chmod(path, 0o644),
+		os.Chmod(path, mode),
 		unix.Setxattr(path, "user.old", []byte("old"), 0),
 		os.Chtimes(path, time.Unix(metadataThen, 0), time.Unix(metadataThen, 0)),
 	)
+}
+
+// metadataUnlock lets an ordinary user remove a tree.
+func metadataUnlock(dir string) error {
+	return errors.Join(os.Chmod(dir, 0o700), os.Chmod(filepath.Join(dir, "locked"), 0o700), os.Chmod(filepath.Join(dir, "dir"), 0o700))
 }
 
 // metadataState is what one can see of a file, and when any of it was changed

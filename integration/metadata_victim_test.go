@@ -70,7 +70,7 @@ func (act metadataAct) do() (metadataDone, error) {
 	done.Errno, done.Seen = a.errno, a.saw
 	if own {
 		done.After = metadataLook(act.Tree)
-		a.fail(os.Chmod(act.Tree+"/locked", 0o700))
+		a.fail(metadataUnlock(act.Tree))
 		a.fail(os.RemoveAll(act.Tree)) // all of them would take the executor long
 	}
 	return done, a.err
