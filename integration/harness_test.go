@@ -32,6 +32,8 @@ var programs = map[string]func(args []string) int{
 	"as-racer":     racer,
 	"as-caller":    caller,
 	"as-timer":     timer,
+	"as-foreign":   foreign,
+	"as-reporter":  reporter,
 }
 
 func TestMain(m *testing.M) {

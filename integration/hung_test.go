@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/keeper/broker"
 )
@@ -128,7 +127,7 @@ func newCallers(t *testing.T, dir string) *callers {
 		out.Close()
 		c.ended <- cmd.Wait()
 	}()
-	c.broker, err = broker.Serve(broker.Config{Listener: listener, Roots: []*os.File{openPlace(t, dir)}, Kept: confine.Kept})
+	c.broker, err = broker.Serve(broker.Config{Listener: listener, Roots: []*os.File{openPlace(t, dir)}, Threads: brokerThreads(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,9 +119,19 @@ func receiveListener(t *testing.T, socket *os.File) *os.File {
 	return os.NewFile(uintptr(fds[0]), "listener")
 }
 
+func brokerThreads(t *testing.T) *broker.Threads {
+	t.Helper()
+	threads, err := broker.NewThreads(confine.Kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(threads.Close)
+	return threads
+}
+
 func serveReal(t *testing.T, listener, root *os.File) (stop func()) {
 	t.Helper()
-	b, err := broker.Serve(broker.Config{Listener: listener, Roots: []*os.File{root}, Kept: confine.Kept})
+	b, err := broker.Serve(broker.Config{Listener: listener, Roots: []*os.File{root}, Threads: brokerThreads(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,11 +65,26 @@ func Start(o Options) (*Keeper, error) {
 		ours.close()
 		return nil, err
 	}
-	k := &Keeper{conn: ours, tree: tree, broker: broker.Available(), around: broker.LookAround(), read: make(chan struct{}), runs: map[uint64]*Process{}}
-	go serve(server, o)
+	k := &Keeper{conn: ours, tree: tree, around: broker.LookAround(), read: make(chan struct{}), runs: map[uint64]*Process{}}
+	threads, err := brokerThreads(k.around)
+	k.broker = err
+	go serve(server, o, threads)
 	go k.events()
 	return k, nil
 }
+
+// brokerThreads are what brokers work on, or why there are none.
+func brokerThreads(around broker.Around) (*broker.Threads, error) {
+	if around != (broker.Around{}) {
+		return nil, errAround
+	}
+	if err := broker.Available(); err != nil {
+		return nil, err
+	}
+	return broker.NewThreads(confine.Kept)
+}
+
+var errAround = errors.New("the sandbox around this one judges already")
 
 // Tree says why a command's whole tree is not killed with it; nil where it is.
 func (k *Keeper) Tree() error { return k.tree }

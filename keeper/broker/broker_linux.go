@@ -20,7 +20,7 @@ type Broker struct {
 	raw      syscall.RawConn
 	roots    *roots
 	shapes   map[int32]shape
-	kept     uint64
+	threads  *Threads
 	before   identity // our own, with all capabilities
 	facts    facts
 
@@ -40,13 +40,13 @@ type Config struct {
 	// opened with O_PATH. They stay the caller's and must be open while the
 	// broker runs.
 	Roots []*os.File
-	// Kept are the capabilities that a command may have, as a bit mask.
-	Kept uint64
+	// Threads are what the broker works on; brokers may share them.
+	Threads *Threads
 }
 
 // Serve starts to answer. It returns at once.
 func Serve(c Config) (*Broker, error) {
-	b := &Broker{kept: c.Kept, shapes: shapes(), ended: make(chan struct{})}
+	b := &Broker{threads: c.Threads, shapes: shapes(), ended: make(chan struct{})}
 	err := b.open(c)
 	c.Listener.Close()
 	if err == nil {

@@ -240,11 +240,34 @@ func (a attributeChange) forbidden(*pin) string {
 }
 
 func (a attributeChange) ordinary(p *pin, who identity) unix.Errno {
-	if errno := p.attribute(a.name); errno == unix.EOPNOTSUPP || a.remove && errno != 0 {
+	exists := p.attribute(a.name)
+	if exists == unix.EOPNOTSUPP {
+		return exists
+	}
+	if errno := a.permitted(p, who); errno != 0 {
 		return errno
 	}
 	switch {
+	case exists == 0 && a.flags&unix.XATTR_CREATE != 0:
+		return unix.EEXIST
+	case exists == unix.ENODATA && a.remove && a.list():
+		return 0
+	case exists == unix.ENODATA && (a.remove || a.flags&unix.XATTR_REPLACE != 0), exists == unix.EINVAL:
+		return exists
+	}
+	return 0
+}
+
+// list says that the attribute is an access control list: one that is not there
+// is removed without an error.
+func (a attributeChange) list() bool { return strings.HasPrefix(a.name, "system.posix_acl_") }
+
+func (a attributeChange) permitted(p *pin, who identity) unix.Errno {
+	switch {
 	case strings.HasPrefix(a.name, "user."):
+		if !p.takesUserAttributes(who) {
+			return unix.EPERM
+		}
 		return p.writable()
 	case a.name == "security.capability" && !who.can(unix.CAP_SETFCAP):
 		return unix.EPERM

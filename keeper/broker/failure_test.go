@@ -15,7 +15,7 @@ import (
 func TestPanic(t *testing.T) {
 	dir := workplace(t)
 	write(t, dir+"/f")
-	b := &Broker{kept: ^uint64(0), shapes: shapes(), ended: make(chan struct{})}
+	b := &Broker{threads: newThreads(t), shapes: shapes(), ended: make(chan struct{})}
 	s := listened(t, dir, func(listener *os.File) {
 		must(t, b.open(Config{Listener: listener}), listener.Close())
 		go b.watch() // with no roots, which Serve never does
@@ -65,7 +65,7 @@ func TestNoListener(t *testing.T) {
 	} {
 		f, err := open()
 		must(t, err)
-		b, err := Serve(Config{Listener: f})
+		b, err := Serve(Config{Listener: f, Threads: newThreads(t)})
 		must(t, err)
 		ends(t, b)
 		if b.Err() == nil {
@@ -121,7 +121,7 @@ func TestIdle(t *testing.T) {
 	threads := entries(t, "/proc/self/task")
 	files := openRoots(t, dir)
 	for _, l := range listeners {
-		b, err := Serve(Config{Listener: l, Roots: files, Kept: ^uint64(0)})
+		b, err := Serve(Config{Listener: l, Roots: files, Threads: newThreads(t)})
 		must(t, err)
 		t.Cleanup(b.Close)
 	}
@@ -198,14 +198,28 @@ func TestFactsOfARun(t *testing.T) {
 	}
 }
 
-// TestHandshake: only a broker of this kind answers it.
-func TestHandshake(t *testing.T) {
+// TestLookAround: only a broker of this kind tells its roots.
+func TestLookAround(t *testing.T) {
 	dir := workplace(t)
 	s, _ := sandboxed(t, dir, dir)
-	outside := Outer()
+	root, other := opened(t, dir), opened(t, "/")
 	var inside Around
-	s.do(t, func() { inside = Outer() })
-	if inside != ABroker || outside == ABroker {
-		t.Errorf("got %d inside and %d outside", inside, outside)
+	var holds, holdsOther bool
+	s.do(t, func() { inside, holds, holdsOther = LookAround(), inside.Holds(root), inside.Holds(other) })
+	if inside != (Around{Roots: 1}) || !holds || holdsOther {
+		t.Errorf("inside: got %+v, %v and %v", inside, holds, holdsOther)
 	}
+	if outside := LookAround(); outside.Roots != 0 || outside.Holds(root) {
+		t.Errorf("outside: got %+v", outside)
+	}
+}
+
+func opened(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

@@ -112,7 +112,7 @@ func (b *Broker) perform(c *caller, r request) error {
 // denied refuses a change. It is a denial only where the kernel would have made
 // the change: else the kernel's own answer is given.
 func (b *Broker) denied(t *thread, p *pin, c change, d fact.Denial, errno unix.Errno) error {
-	ordinary := p.frozen()
+	ordinary := p.frozen(c)
 	if ordinary == 0 {
 		ordinary = c.ordinary(p, b.outside(t))
 	}

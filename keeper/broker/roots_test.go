@@ -37,11 +37,11 @@ func rootsOf(t *testing.T, paths ...string) *roots {
 
 func (l laid) holds(t *testing.T, path string) bool {
 	t.Helper()
-	where, held := l.roots.hold(pinOf(t, filepath.Join(l.base, path), unix.O_NOFOLLOW))
-	if held && where == "" {
+	where, s := l.roots.hold(pinOf(t, filepath.Join(l.base, path), unix.O_NOFOLLOW))
+	if s == beneath && where == "" {
 		t.Errorf("%s is held and lies nowhere", path)
 	}
-	return held
+	return s == beneath
 }
 
 func TestHold(t *testing.T) {
@@ -63,18 +63,18 @@ func TestHold(t *testing.T) {
 func TestHoldMoved(t *testing.T) {
 	l := lay(t)
 	inside := pinOf(t, l.ws+"/d/f", 0)
-	if _, held := l.roots.hold(inside); !held {
+	if _, s := l.roots.hold(inside); s != beneath {
 		t.Fatal("not held at first")
 	}
 	must(t, os.Rename(l.ws, filepath.Join(l.base, "moved")), os.Rename(filepath.Join(l.base, "ws2"), l.ws))
-	if where, held := l.roots.hold(inside); !held || where != filepath.Join(l.base, "moved/d/f") {
-		t.Errorf("the moved root: %q, held %v", where, held)
+	if where, s := l.roots.hold(inside); s != beneath || where != filepath.Join(l.base, "moved/d/f") {
+		t.Errorf("the moved root: %q, standing %d", where, s)
 	}
 	if l.holds(t, "ws/d/f") || l.holds(t, "ws") {
 		t.Error("what took the root's place is held")
 	}
 	must(t, os.Rename(filepath.Join(l.base, "moved/d"), filepath.Join(l.base, "out/d")))
-	if _, held := l.roots.hold(inside); held {
+	if _, s := l.roots.hold(inside); s == beneath {
 		t.Error("a file that was moved out is held")
 	}
 }
@@ -116,22 +116,22 @@ func TestHoldDeleted(t *testing.T) {
 	gone, dir, impostor := pinOf(t, l.ws+"/f", 0), pinOf(t, l.ws+"/d", 0), pinOf(t, l.ws+"/f (deleted)", 0)
 	must(t, os.Remove(l.ws+"/f"), os.RemoveAll(l.ws+"/d"))
 	for _, p := range []*pin{gone, dir} {
-		if _, held := l.roots.hold(p); held {
+		if _, s := l.roots.hold(p); s == beneath {
 			t.Error("a deleted file is held")
 		}
 	}
-	if _, held := l.roots.hold(impostor); !held {
+	if _, s := l.roots.hold(impostor); s != beneath {
 		t.Error("a file whose name says that it is deleted is not held")
 	}
 	in, out := pinOf(t, l.ws+"/x (deleted)", 0), pinOf(t, filepath.Join(l.base, "out/x (deleted)"), 0)
 	must(t, os.RemoveAll(l.ws))
-	if _, held := l.roots.hold(in); held {
+	if _, s := l.roots.hold(in); s == beneath {
 		t.Error("a file is held in a root that was deleted")
 	}
 	if l.holds(t, "ws (deleted)/f") || l.holds(t, "ws (deleted)") {
 		t.Error("a directory is held whose path is what the kernel shows of the deleted root")
 	}
-	if _, held := l.roots.hold(out); held {
+	if _, s := l.roots.hold(out); s == beneath {
 		t.Error("a file beside the root is held")
 	}
 }

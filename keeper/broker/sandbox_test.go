@@ -81,7 +81,7 @@ func sandboxed(t testing.TB, dir string, roots ...string) (*station, *Broker) {
 	var b *Broker
 	s := listened(t, dir, func(listener *os.File) {
 		var err error
-		if b, err = Serve(Config{Listener: listener, Roots: openRoots(t, roots...), Kept: ^uint64(0)}); err != nil {
+		if b, err = Serve(Config{Listener: listener, Roots: openRoots(t, roots...), Threads: newThreads(t)}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -204,4 +204,16 @@ func selfCaller(t testing.TB) *caller {
 func sorted[T int32 | string](list []T) []T {
 	slices.Sort(list)
 	return list
+}
+
+// newThreads keep all capabilities, so that tests see what broker and kernel make
+// of them.
+func newThreads(t testing.TB) *Threads {
+	t.Helper()
+	threads, err := NewThreads(^uint64(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(threads.Close)
+	return threads
 }

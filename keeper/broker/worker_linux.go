@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (b *Broker) serve() {
 	}
 }
 
-// hire starts a worker. While all there may be hang, calls are turned away; nil
+// hire puts a worker to work. While all there may be hang, calls are turned away; nil
 // where the broker ends first.
 func (b *Broker) hire() *worker {
 	for b.workers.Load() >= maxWorkers {
@@ -62,7 +61,7 @@ func (b *Broker) hire() *worker {
 	}
 	b.workers.Add(1)
 	w := &worker{broker: b, cold: make(chan struct{})}
-	go w.run()
+	b.threads.do(w.run)
 	return w
 }
 
@@ -118,23 +117,21 @@ func ignore(err error, expected unix.Errno) error {
 	return err
 }
 
-// run is the life of a worker. Its thread is never unlocked, so it ends with it,
-// and with all that it had become.
-func (w *worker) run() {
-	runtime.LockOSThread()
+// run answers calls on a thread until there are none. What breaks it ends the
+// broker, and the thread is not used again.
+func (w *worker) run(t *thread, err error) {
 	defer close(w.cold)
 	defer w.broker.workers.Add(-1)
-	defer func() {
-		if r := recover(); r != nil {
-			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
-		}
-	}()
-	t, err := newThread(w.broker.kept)
 	if err != nil {
 		w.broker.fail(err)
 		return
 	}
-	defer t.forget()
+	defer func() {
+		if r := recover(); r != nil {
+			t.spoiled = true
+			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
+		}
+	}()
 	for w.next(t) {
 	}
 }
@@ -150,10 +147,10 @@ func (w *worker) next(t *thread) bool {
 	own := t.now
 	a := b.judge(t, n)
 	err = b.reply(response{id: n.id, error: -int32(a.errno), value: a.value})
-	if err != nil || t.spoiled || t.assume(own) != nil {
+	if t.assume(own) != nil { // which spoils it
 		return false
 	}
-	return w.finish()
+	return w.finish() && err == nil && !t.spoiled
 }
 
 func (w *worker) begin() {
