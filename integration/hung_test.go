@@ -228,8 +228,12 @@ func TestHungFileSystemRecovers(t *testing.T) {
 			t.Errorf("errno %d, wanted ENOTCONN", got)
 		}
 	}
-	c.call("f")
-	if got := c.answer("f", patience); got != 0 {
+	got := int(unix.EAGAIN)
+	for tries := 0; tries < 100 && got == int(unix.EAGAIN); tries++ { // the eight may not all have left yet
+		c.call("f")
+		got = c.answer("f", patience)
+	}
+	if got != 0 {
 		t.Errorf("afterwards: errno %d", got)
 	}
 }

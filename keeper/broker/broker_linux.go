@@ -18,6 +18,7 @@ import (
 type Broker struct {
 	listener *os.File
 	raw      syscall.RawConn
+	alarm    *alarm
 	roots    *roots
 	shapes   map[int32]shape
 	threads  *Threads
@@ -50,7 +51,9 @@ func Serve(c Config) (*Broker, error) {
 	err := b.open(c)
 	c.Listener.Close()
 	if err == nil {
-		err = b.look(c.Roots)
+		if err = b.look(c.Roots); err != nil {
+			b.shut()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start the broker: %w", err)
@@ -59,19 +62,23 @@ func Serve(c Config) (*Broker, error) {
 	return b, nil
 }
 
-// open hands the listener to the runtime's poller, which takes what does not
-// block when it becomes a file.
+// open takes a descriptor of its own, which the runtime's poller does not know.
 func (b *Broker) open(c Config) error {
 	fd, err := unix.FcntlInt(c.Listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
-		err = unix.SetNonblock(fd, true)
+		err = unix.SetNonblock(fd, false)
 	}
 	if err != nil {
 		return err
 	}
 	wakeOnThisCPU(fd)
 	b.listener = os.NewFile(uintptr(fd), "listener")
-	b.raw, err = b.listener.SyscallConn()
+	if b.raw, err = b.listener.SyscallConn(); err == nil {
+		b.alarm, err = newAlarm(fd)
+	}
+	if err != nil {
+		b.listener.Close()
+	}
 	return err
 }
 
@@ -98,8 +105,13 @@ func (b *Broker) use(f func(listener int) error) error {
 // Close ends the broker: the calls of what is left of the run fail with ENOSYS.
 func (b *Broker) Close() {
 	b.closed.Store(true)
-	b.listener.Close()
+	b.shut()
 	<-b.ended
+}
+
+func (b *Broker) shut() {
+	b.alarm.file.Close()
+	b.listener.Close()
 }
 
 // Done is closed when nothing of the run is left, or after Close.
@@ -134,19 +146,23 @@ func (b *Broker) watch() {
 		b.serve()
 	}
 	b.closed.Store(true) // what a worker that hangs finds then is no failure
-	b.listener.Close()
+	b.shut()
 	b.dismiss()
 }
 
 // asked waits for a notification. It is false when none can come any more.
 func (b *Broker) asked() bool {
 	var events int16
-	var bad error
-	err := b.raw.Read(func(fd uintptr) bool {
-		events, bad = pending(int(fd), 0)
-		return bad != nil || events != 0
+	err := b.alarm.wait(func(alarm int) (done bool, err error) {
+		err = b.use(func(listener int) error {
+			if events, err = pending(listener, 0); err != nil {
+				return err
+			}
+			return arm(alarm, listener, events == 0)
+		})
+		return events != 0, err
 	})
-	if err = errors.Join(err, bad); err != nil {
+	if err != nil {
 		b.fail(fmt.Errorf("wait for calls: %w", err)) // counts unless it was closed
 	}
 	return err == nil && events&unix.POLLIN != 0

@@ -66,7 +66,9 @@ func TestNoListener(t *testing.T) {
 		f, err := open()
 		must(t, err)
 		b, err := Serve(Config{Listener: f, Threads: newThreads(t)})
-		must(t, err)
+		if err != nil {
+			continue // found out at once
+		}
 		ends(t, b)
 		if b.Err() == nil {
 			t.Errorf("%s: the broker ended without a reason", name)
