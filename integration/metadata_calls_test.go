@@ -141,9 +141,17 @@ func metadataData(c metadataCall) [][]string {
 
 func metadataBadTimes() [][]string {
 	lists := [][]int64{
-		{7, unix.UTIME_NOW, 9, unix.UTIME_NOW}, {7, unix.UTIME_NOW, 9, 10}, {7, 8, 9, unix.UTIME_OMIT},
-		{7, unix.UTIME_OMIT, 9, unix.UTIME_OMIT}, {7, unix.UTIME_NOW, 9, unix.UTIME_OMIT},
-		{7, 999_999, 9, 999_999}, {7, 1_000_000, 9, 10}, {7, 8, 9, 999_999_999}, {7, 1_000_000_000, 9, 10}, {7, -1, 9, 10}, {-7, 8, -9, 10},
+		{7, unix.UTIME_NOW, 9, unix.UTIME_NOW},
+		{7, unix.UTIME_NOW, 9, 10},
+		{7, 8, 9, unix.UTIME_OMIT},
+		{7, unix.UTIME_OMIT, 9, unix.UTIME_OMIT},
+		{7, unix.UTIME_NOW, 9, unix.UTIME_OMIT},
+		{7, 999_999, 9, 999_999},
+		{7, 1_000_000, 9, 10},
+		{7, 8, 9, 999_999_999},
+		{7, 1_000_000_000, 9, 10},
+		{7, -1, 9, 10},
+		{-7, 8, -9, 10},
 	}
 	words := [][]string{{"bad"}, {"0"}}
 	for _, l := range lists {

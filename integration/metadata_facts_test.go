@@ -141,3 +141,53 @@ func TestMetadataStrangePaths(t *testing.T) {
 		})
 	}
 }
+
+// What gives privileges is refused inside as well: a set-id bit of a file, and
+// the attributes that the kernel reads as privileges. On a directory the bit
+// says whose group new files get.
+func TestMetadataPrivileges(t *testing.T) {
+	needs(t, kerneltest.Program("chmod"))
+	for _, tt := range []struct{ mode, object, rule string }{
+		{"g+s", "dir", ""},
+		{"u+s", "dir", ""},
+		{"g+s", "file", "set-id bits"},
+		{"u+s", "file", "set-id bits"},
+	} {
+		command := "chmod " + tt.mode + " " + tt.object
+		work := realTempDir(t)
+		mustBash(t, work, "mkdir dir && touch file && chmod 644 file && "+command+" && "+"chmod ug-s "+tt.object)
+		r := shell(t, in(policy.WorkspaceWrite, work), command)
+		if tt.rule == "" {
+			succeeded(t, r)
+			continue
+		}
+		want := refusedAt(fact.OpChmod, filepath.Join(work, tt.object))
+		want.Rule = tt.rule
+		if !r.Exit.Failed() || !slices.Equal(exactOf(r), []fact.Denial{want}) || !strings.Contains(stderr(r), "not permitted") {
+			t.Errorf("%s: %+v, denials %+v, want %+v: %s", command, r.Exit, r.Denials, want, stderr(r))
+		}
+		if text := metadataLookAt(filepath.Join(work, tt.object)).Text; !strings.HasPrefix(text, "100644") {
+			t.Errorf("%s: it happened: %s", command, text)
+		}
+	}
+}
+
+// TestMetadataSecurityAttributes needs root, who alone may set them.
+func TestMetadataSecurityAttributes(t *testing.T) {
+	needs(t, kerneltest.Root)
+	work := realTempDir(t)
+	file := filepath.Join(work, "file")
+	write(t, file, "")
+	call := []string{selfPath(t), "as-victim", "do", "security", file}
+	if out, err := outside(t, call...).Output(); err != nil || string(out) != "ok\n" {
+		t.Fatalf("without the sandbox: %v: %s", err, out)
+	}
+	write(t, filepath.Join(work, "other"), "")
+	call[4] = filepath.Join(work, "other")
+	r := run(t, newExecutor(t, executor.Config{}), executor.Request{Policy: in(policy.WorkspaceWrite, work), Argv: call})
+	want := refusedAt(fact.OpXattr, call[4])
+	want.Rule = "attributes that the kernel reads as privileges"
+	if stdout(r) != "EPERM\n" || !slices.Equal(r.Denials, []fact.Denial{want}) {
+		t.Errorf("got %q, denials %+v", stdout(r), r.Denials)
+	}
+}

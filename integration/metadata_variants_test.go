@@ -95,7 +95,7 @@ func TestMetadataNested(t *testing.T) {
 	needs(t)
 	outerWork, outside := realTempDir(t), filepath.Join(realTempDir(t), "file")
 	inside := filepath.Join(outerWork, "work", "file")
-	mustBash(t, outerWork, "mkdir -m 755 work && mkdir -m 700 state && touch work/file "+outside)
+	mustBash(t, outerWork, "mkdir -m 755 work && mkdir -m 700 state && touch work/file "+outside+" && chmod 644 "+outside)
 	self := selfPath(t)
 	nested := func(path string) string {
 		return self + " as-runner " + outerWork + "/work " + outerWork + "/state '" + self + " as-victim do chmod " + path + " >>" + outerWork + "/work/answers'"

@@ -22,6 +22,7 @@ var victimEffects = map[string]func(args []string) error{
 	"chown":     victimChown,
 	"utimensat": victimUtimensat,
 	"setxattr":  func(a []string) error { return unix.Setxattr(a[0], "user.victim", []byte("1"), 0) },
+	"security":  func(a []string) error { return unix.Setxattr(a[0], "security.victim", []byte("1"), 0) },
 	"mknod":     func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, 259) },
 	"setid":     victimSetID,
 
