@@ -114,25 +114,25 @@ func (w metadataWorld) place(t *testing.T, side string, batch []metadataAct) []m
 		}
 		f, _ := metadataFormNamed(batch[i].Form)
 		if side == sideIn || f.away {
-			makeTree(t, w.inside, in, out)
+			makeTree(t, w.inside, in, out, f.name)
 		}
 		if side == sideOut || f.away {
-			makeTree(t, w.outside, out, in)
+			makeTree(t, w.outside, out, in, f.name)
 		}
 	}
 	return batch
 }
 
 // makeTree leaves those in the scratch directory to the victim.
-func makeTree(t *testing.T, base, dir, other string) {
+func makeTree(t *testing.T, base, dir, other, form string) {
 	t.Helper()
 	if base == metadataScratch {
 		return
 	}
-	if err := metadataTree(dir, other); err != nil {
+	if err := metadataTree(dir, other, form); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = metadataUnlock(dir) })
+	t.Cleanup(func() { metadataUnlock(dir) })
 }
 
 // look looks at both trees of each act.

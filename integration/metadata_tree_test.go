@@ -17,25 +17,37 @@ var metadataObjects = []string{".", "file", "dir", "link", "dirlink", "loop", "a
 
 var metadataLongName = strings.Repeat("n", 255)
 
-// metadataTree makes files for one act; those that lead away lead to the other
-// tree. The directory may be there already.
-func metadataTree(dir, other string) error {
+// metadataTree makes what a form names, and no more, for there are thousands of
+// trees; what leads away leads to the other one.
+func metadataTree(dir, other, form string) error {
 	var err error
 	do := func(more error) { err = errors.Join(err, more) }
-	do(os.MkdirAll(filepath.Join(dir, "dir"), 0o755))
-	do(os.MkdirAll(filepath.Join(dir, "locked"), 0o755))
-	for _, file := range []string{"file", "locked/file", metadataLongName} {
-		do(os.WriteFile(filepath.Join(dir, file), []byte("text"), 0o644))
-		do(metadataReset(filepath.Join(dir, file), 0o644))
+	wants := func(name string) bool {
+		return strings.Contains(form, name) || form == "chain" && strings.HasSuffix(name, "link")
 	}
+	file := func(name string) {
+		do(os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o644))
+		do(metadataReset(filepath.Join(dir, name), 0o644))
+	}
+	do(os.MkdirAll(filepath.Join(dir, "dir"), 0o755))
 	do(metadataReset(filepath.Join(dir, "dir"), 0o755))
+	file("file")
+	if wants("name of") {
+		file(metadataLongName)
+	}
 	for name, to := range map[string]string{
 		"link": "file", "dirlink": "dir", "loop": "loop", "away": other + "/file", "awaydir": other, "chain": "dirlink/../link", "proc": "/proc/self/fd",
 	} {
-		do(os.Symlink(to, filepath.Join(dir, name)))
-		do(unix.Lutimes(filepath.Join(dir, name), []unix.Timeval{{Sec: metadataThen}, {Sec: metadataThen}}))
+		if wants(name) {
+			do(os.Symlink(to, filepath.Join(dir, name)))
+			do(unix.Lutimes(filepath.Join(dir, name), []unix.Timeval{{Sec: metadataThen}, {Sec: metadataThen}}))
+		}
 	}
-	do(os.Chmod(filepath.Join(dir, "locked"), 0))
+	if wants("locked") {
+		do(os.Mkdir(filepath.Join(dir, "locked"), 0o755))
+		file("locked/file")
+		do(os.Chmod(filepath.Join(dir, "locked"), 0))
+	}
 	do(os.Chtimes(dir, time.Unix(metadataThen, 0), time.Unix(metadataThen, 0)))
 	return err
 }
@@ -51,9 +63,12 @@ func metadataReset(path string, mode os.FileMode) error {
 	)
 }
 
-// metadataUnlock lets an ordinary user remove a tree.
-func metadataUnlock(dir string) error {
-	return errors.Join(os.Chmod(dir, 0o700), os.Chmod(filepath.Join(dir, "locked"), 0o700), os.Chmod(filepath.Join(dir, "dir"), 0o700))
+// metadataUnlock lets an ordinary user remove a tree; what cannot be unlocked
+// shows then.
+func metadataUnlock(dir string) {
+	for _, name := range []string{"", "dir", "locked"} {
+		_ = os.Chmod(filepath.Join(dir, name), 0o700)
+	}
 }
 
 // metadataState is what one can see of a file, and when any of it was changed

@@ -60,7 +60,7 @@ func (act metadataAct) do() (metadataDone, error) {
 	act.Tree = strings.Replace(act.Tree, metadataScratch, os.Getenv("TMPDIR"), 1)
 	act.Other = strings.Replace(act.Other, metadataScratch, os.Getenv("TMPDIR"), 1)
 	if own {
-		if err := metadataTree(act.Tree, act.Other); err != nil {
+		if err := metadataTree(act.Tree, act.Other, act.Form); err != nil {
 			return done, err
 		}
 		done.Before = metadataLook(act.Tree)
@@ -70,7 +70,7 @@ func (act metadataAct) do() (metadataDone, error) {
 	done.Errno, done.Seen = a.errno, a.saw
 	if own {
 		done.After = metadataLook(act.Tree)
-		a.fail(metadataUnlock(act.Tree))
+		metadataUnlock(act.Tree)
 		a.fail(os.RemoveAll(act.Tree)) // all of them would take the executor long
 	}
 	return done, a.err
