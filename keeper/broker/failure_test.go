@@ -121,9 +121,9 @@ func TestIdle(t *testing.T) {
 		stations = append(stations, listened(t, dir, func(l *os.File) { listeners = append(listeners, l) }))
 	}
 	threads := entries(t, "/proc/self/task")
-	files := openRoots(t, dir)
+	files, shared := openRoots(t, dir), newThreads(t)
 	for _, l := range listeners {
-		b, err := Serve(Config{Listener: l, Roots: files, Threads: newThreads(t)})
+		b, err := Serve(Config{Listener: l, Roots: files, Threads: shared})
 		must(t, err)
 		t.Cleanup(b.Close)
 	}

@@ -80,19 +80,18 @@ func (p *pin) attribute(name string) unix.Errno {
 
 // frozen says what refuses the change whoever asks: a read-only file system, an
 // immutable file, one that can only grow, or a file system that has no such thing
-// to change (fs/attr.c, fs/xattr.c, fs/proc/base.c).
+// to change for long (fs/attr.c, fs/xattr.c, fs/proc/base.c).
 func (p *pin) frozen(c change) unix.Errno {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(p.fd, &fs); err != nil {
 		return errnoOf(err)
 	}
-	_, mode := c.(modeChange)
 	switch {
 	case fs.Flags&unix.ST_RDONLY != 0:
 		return unix.EROFS
 	case fs.Type == unix.ANON_INODE_FS_MAGIC:
 		return unix.EOPNOTSUPP
-	case fs.Type == unix.PROC_SUPER_MAGIC && mode, p.fixed(c):
+	case fs.Type == unix.PROC_SUPER_MAGIC, p.fixed(c): // what /proc has is made anew all the time
 		return unix.EPERM
 	}
 	return 0

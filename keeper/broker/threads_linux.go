@@ -47,7 +47,6 @@ func (ts *Threads) start(first func(*thread, error)) {
 		t, err := newThread(ts.kept)
 		first(t, err)
 		if err == nil {
-			defer t.forget()
 			ts.serve(t)
 		}
 	}()

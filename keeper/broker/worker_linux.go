@@ -132,6 +132,7 @@ func (w *worker) run(t *thread, err error) {
 			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
 		}
 	}()
+	defer t.forget()
 	for w.next(t) {
 	}
 }
