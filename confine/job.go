@@ -25,6 +25,8 @@ type Job struct {
 	// Tree is why not all descendants of the command are killed at its end; nil
 	// where they are.
 	Tree error
+	// Group is what the run's control group holds.
+	Group Group
 	// Stdin, Stdout and Stderr become descriptors 0, 1 and 2. The caller keeps
 	// them and closes them.
 	Stdin, Stdout, Stderr *os.File

@@ -22,6 +22,9 @@ func Prepare(job Job) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkLimits(job.Policy.Limits); err != nil {
+		return nil, err
+	}
 	p := &Plan{}
 	if err := p.open(job, &s); err != nil {
 		p.Close()

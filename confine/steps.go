@@ -37,6 +37,7 @@ func steps(job Job, s setup) []Step {
 	if job.Policy.Mode.Confines() {
 		list = append(list, confinement(job, s)...)
 	}
+	list = append(list, limits(job.Policy.Limits)...)
 	return append(list,
 		closeOnExec("descriptors that came since"),
 		Step{"ready", "all that was planned holds now", []Call{call(unix.SYS_SENDTO, FD(ControlSlot), Bytes(readyMessage()), Int(messageSize), Int(unix.MSG_NOSIGNAL), Int(0), Int(0))}},

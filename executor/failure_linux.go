@@ -76,6 +76,10 @@ func unavailable(s Spec, stage string, err error) error {
 	if errors.As(err, &l) {
 		u.Stage, u.Hint = "landlock", l.Reason.Hint()
 	}
+	var limit *confine.LimitError
+	if errors.As(err, &limit) {
+		u.Stage = confine.LimitsStep
+	}
 	return u
 }
 

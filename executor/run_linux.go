@@ -44,13 +44,18 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	plan, err := e.prepare(s, dir, streams)
+	group, err := e.group(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer group.Close()
+	plan, err := e.prepare(s, dir, streams, group)
 	if err != nil {
 		return Result{}, err
 	}
 	defer plan.Close()
 	begin := time.Now()
-	process, err := e.start(ctx, s, plan)
+	process, err := e.start(ctx, s, plan, group)
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,6 +66,7 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 	result.Stdout, result.Stderr = streams.stdout.output(), streams.stderr.output()
 	if err = errors.Join(err, result.collect(process, cause)); err == nil {
 		judge(&result, s, plan)
+		result.explained()
 	}
 	return result, err
 }
@@ -78,6 +84,7 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 		return fmt.Errorf("%w: %w", ErrEndUnknown, err)
 	}
 	r.Exit = exit(status, c)
+	r.account(p)
 	var survived error
 	if r.Leftover, survived = p.Leftover(); survived != nil {
 		r.Warnings = append(r.Warnings, survived.Error())
@@ -87,8 +94,8 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 }
 
 // prepare makes the plan, and refuses one that holds less than is required.
-func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
-	plan, err := e.plan(s, dir, streams)
+func (e *Executor) prepare(s Spec, dir runDir, streams *streams, group *keeper.Group) (*confine.Plan, error) {
+	plan, err := e.plan(s, dir, streams, group)
 	if err != nil {
 		return nil, err
 	}
@@ -100,25 +107,25 @@ func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan,
 }
 
 // plan makes the plan of a run in that directory.
-func (e *Executor) plan(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
+func (e *Executor) plan(s Spec, dir runDir, streams *streams, group *keeper.Group) (*confine.Plan, error) {
 	if s.Program == "" {
 		return nil, errUnresolved
 	}
-	plan, err := confine.Prepare(e.job(s, dir, streams))
+	plan, err := confine.Prepare(e.job(s, dir, streams, group))
 	if err != nil {
 		return nil, unavailable(s, "prepare", err)
 	}
 	return plan, nil
 }
 
-func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
+func (e *Executor) job(s Spec, dir runDir, streams *streams, group *keeper.Group) confine.Job {
 	env := s.Env
 	if _, given := find(env, "TMPDIR"); !given {
 		env = append(env[:len(env):len(env)], "TMPDIR="+dir.scratch())
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(),
+		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(), Group: held(group),
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
 }
@@ -128,13 +135,13 @@ var errNoAnswer = errors.New("the helper did not answer in time")
 
 // start starts the command. The timeout bounds this as well: a helper that is
 // the wrong program may never answer.
-func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan) (*keeper.Process, error) {
+func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group *keeper.Group) (*keeper.Process, error) {
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, errNoAnswer)
 		defer cancel()
 	}
-	process, err := e.keeper.Spawn(ctx, e.helper, plan)
+	process, err := group.Spawn(ctx, e.helper, plan)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return process, nil

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 )
 
 // child is a helper, and then the command that it became.
@@ -22,6 +23,8 @@ type child struct {
 	raw     syscall.RawConn
 	control *conn
 	options Options
+	group   *group         // set before anybody else sees the child; may be nil
+	rusage  syscall.Rusage // set when it is reaped
 
 	dead    chan struct{} // closed when it is a zombie, or watching failed
 	watched error         // set before dead is closed
@@ -138,6 +141,9 @@ func (c *child) signal(sig syscall.Signal) {
 	if errors.Is(unix.Kill(-c.pid, sig), unix.ESRCH) {
 		_ = unix.Kill(c.pid, sig)
 	}
+	if c.group.signal(c.pid, sig) {
+		return
+	}
 	if c.options.OwnTree {
 		signalStrays(c.pid, sig)
 	}
@@ -149,15 +155,18 @@ func (c *child) signal(sig syscall.Signal) {
 func (c *child) wait() (event, error) {
 	defer c.pidfd.Close()
 	c.attend()
-	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	var end event
+	left := c.group.kill() // first: the process group's members are counted here
+	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	if c.options.OwnTree {
-		var left error
-		end.Leftover, left = killTree(c.pid)
-		end.Survived = left != nil
+		var err error
+		end.Leftover, err = killTree(c.pid)
+		left = errors.Join(left, err)
 	}
+	end.Survived = left != nil
 	status, err := c.bury()
 	end.Status = status
+	c.group.count(&end, c.rusage)
 	return end, errors.Join(c.watched, err)
 }
 
@@ -211,7 +220,7 @@ const (
 )
 
 // EndPatience is how long the end of a killed command may take.
-const EndPatience = treePatience + reapTries*reapPause + 2*time.Second
+const EndPatience = treePatience + 2*cgroups.Patience + reapTries*reapPause + 2*time.Second
 
 // reap takes the dead child's status, if a tracer does not hold it back.
 func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {
@@ -222,7 +231,7 @@ func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {
 	}
 	var pid int
 	err = eintr(func() (err error) {
-		pid, err = syscall.Wait4(c.pid, &status, syscall.WNOHANG, nil)
+		pid, err = syscall.Wait4(c.pid, &status, syscall.WNOHANG, &c.rusage)
 		return err
 	})
 	c.reaped = pid == c.pid || errors.Is(err, unix.ECHILD)

@@ -41,10 +41,18 @@ type Options struct {
 	// at a time. It becomes a sub-reaper where it can, and at a command's end
 	// every descendant that is left is killed.
 	OwnTree bool
+	// CgroupParent is a control group, by its absolute directory, below which runs
+	// get theirs: a subtree that was handed over. Empty is wherever this process
+	// finds that it may make groups.
+	CgroupParent string
 }
 
 // Start starts a keeper in this process. Close ends it.
 func Start(o Options) (*Keeper, error) {
+	host, err := findGroups(o.CgroupParent)
+	if err != nil {
+		return nil, err
+	}
 	tree := errors.New("only the process group is killed: a process that leaves it survives")
 	if o.OwnTree {
 		tree = ownTree()
@@ -60,7 +68,7 @@ func Start(o Options) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{conn: ours, tree: tree, read: make(chan struct{}), runs: map[uint64]*Process{}}
-	go serve(server, o)
+	go serve(server, o, host)
 	go k.events()
 	return k, nil
 }
@@ -90,24 +98,33 @@ type Process struct {
 	ended  chan struct{} // closed when end is set
 	end    event
 	endErr error
+
+	grouped chan struct{} // closed when group is set; nil where none was asked for
+	group   groupState
 }
 
 // Spawn starts the plan's command with the helper program at that path, and
 // returns when the command runs. The error is a *HelperError where it could
 // not be started, also when ctx ended first. The plan stays the caller's.
 func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
-	payload, err := plan.Payload()
-	if err != nil {
-		return nil, err
-	}
-	defer payload.Close()
 	p, err := k.register()
 	if err != nil {
 		return nil, err
 	}
+	return k.spawn(ctx, p, helper, plan)
+}
+
+// spawn starts the command of a run that is registered.
+func (k *Keeper) spawn(ctx context.Context, p *Process, helper string, plan *confine.Plan) (*Process, error) {
+	payload, err := plan.Payload()
+	if err != nil {
+		k.drop(p)
+		return nil, err
+	}
+	defer payload.Close()
 	files := append([]*os.File{payload}, plan.Files...)
 	if err := k.conn.send(request{Run: p.run, Op: opSpawn, Helper: helper}, files...); err != nil {
-		k.forget(p.run)
+		k.drop(p)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
 			return nil, ErrGone
 		}
@@ -161,7 +178,7 @@ func (p *Process) Closed() bool {
 
 // Leftover is how many processes the command left behind that were killed at
 // its end, and an error where one could not be. It may be asked once Done is
-// closed; without OwnTree it is unknown and zero.
+// closed; without OwnTree and without a control group it is unknown and zero.
 func (p *Process) Leftover() (int, error) {
 	if p.end.Survived {
 		return p.end.Leftover, ErrSurvived
@@ -212,6 +229,11 @@ func (k *Keeper) dispatch(e event) {
 	if p == nil {
 		return
 	}
+	if e.Kind == grouped {
+		p.group = *e.Group
+		close(p.grouped)
+		return
+	}
 	if e.Kind != exited {
 		p.begin = e
 		close(p.begun)
@@ -226,7 +248,7 @@ func (k *Keeper) dispatch(e event) {
 
 // find is the run of an event. After its last event it is forgotten.
 func (k *Keeper) find(e event) *Process {
-	if e.Kind != started {
+	if e.Kind != started && e.Kind != grouped {
 		return k.forget(e.Run)
 	}
 	k.mu.Lock()

@@ -1,9 +1,14 @@
 package keeper
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
 
 // The protocol: JSON messages on a SEQPACKET socket, one a packet. A spawn
-// request carries descriptors: the plan's payload, then the plan's files.
+// request carries descriptors: the plan's payload, then the plan's files. A group
+// request may come before the spawn of the same run.
 
 // request goes to the keeper.
 type request struct {
@@ -13,6 +18,8 @@ type request struct {
 	Helper string `json:"helper,omitempty"`
 	// Signal is what a signal request sends to the run's process group.
 	Signal syscall.Signal `json:"signal,omitempty"`
+	// Limits is what a group request asks for.
+	Limits *policy.Limits `json:"limits,omitempty"`
 }
 
 type op string
@@ -20,6 +27,8 @@ type op string
 const (
 	opSpawn  op = "spawn"
 	opSignal op = "signal"
+	opGroup  op = "group"  // make the run's control group, before its spawn
+	opForget op = "forget" // there will be no spawn
 )
 
 // event comes from the keeper. Every spawn gets either one failed, or one
@@ -38,6 +47,8 @@ type event struct {
 	// Survived says that not all of it could be, or that it is not known.
 	Leftover int  `json:"leftover,omitempty"`
 	Survived bool `json:"survived,omitempty"`
+	// Group is about the run's control group, at each of its events.
+	Group *groupState `json:"group,omitempty"`
 }
 
 type eventKind string
@@ -46,6 +57,7 @@ const (
 	started eventKind = "started"
 	failed  eventKind = "failed"
 	exited  eventKind = "exited"
+	grouped eventKind = "grouped" // the answer to a group request
 )
 
 // What failed where no step of the plan did.
@@ -53,4 +65,5 @@ const (
 	stepPlan     = -1 // the helper could not read its plan
 	stepSpawn    = -2 // no helper could be started
 	stepNoAnswer = -3 // the helper ended without an answer
+	stepGroup    = -4 // the helper could not be put into the control group
 )

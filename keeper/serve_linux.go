@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 )
 
 // server is the keeper itself.
 type server struct {
 	conn    *conn
 	options Options
+	host    *cgroups.Host // where control groups are made
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -33,18 +35,21 @@ type run struct {
 	child *child // nil until the helper is started
 	// condemned says that the run was killed before it had a child.
 	condemned bool
+	group     *group // nil where none was asked for
+	spawned   bool   // it ends by itself
 }
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
-func serve(c *conn, o Options) {
-	s := &server{conn: c, options: o, births: make(chan func()), live: map[uint64]*run{}}
+func serve(c *conn, o Options, host *cgroups.Host) {
+	s := &server{conn: c, options: o, host: host, births: make(chan func()), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
 	s.killAll()
 	if s.wait() {
 		close(s.births)
 	}
+	s.forgetAll()
 	c.close()
 }
 
@@ -79,6 +84,7 @@ func (s *server) requests() {
 		files, err := s.conn.receive(&req)
 		if errors.Is(err, errCut) {
 			s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: syscall.EMFILE})
+			s.forget(req.Run)
 			continue
 		}
 		if err != nil {
@@ -86,10 +92,17 @@ func (s *server) requests() {
 		}
 		switch req.Op {
 		case opSpawn:
-			s.enter(req.Run)
+			s.enter(req.Run).spawned = true
 			s.runs.Go(func() { s.run(req, files) })
 		case opSignal:
 			s.signal(req.Run, req.Signal)
+			closeAll(files)
+		case opGroup:
+			s.enter(req.Run)
+			s.makeGroup(req)
+			closeAll(files)
+		case opForget:
+			s.forget(req.Run)
 			closeAll(files)
 		default:
 			closeAll(files)
@@ -102,14 +115,14 @@ func (s *server) run(req request, files []*os.File) {
 	defer s.leave(req.Run)
 	c, err := s.spawn(req, files)
 	if err != nil {
-		s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)})
+		s.last(event{Run: req.Run, Kind: failed, Step: spawnStep(err), Errno: errnoOf(err)})
 		return
 	}
 	answer, err := c.answer()
 	if err != nil || !answer.Ready {
 		c.signal(syscall.SIGKILL)
 		_, _ = c.wait()
-		s.tell(failure(req.Run, answer, err))
+		s.last(failure(req.Run, answer, err))
 		return
 	}
 	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
@@ -119,7 +132,7 @@ func (s *server) run(req request, files []*os.File) {
 	if err != nil {
 		end.Errno = errnoOf(err)
 	}
-	s.tell(end)
+	s.last(end)
 }
 
 func failure(run uint64, answer confine.Answer, err error) event {
@@ -146,6 +159,9 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.join(req.Run, c); err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
 	if err := s.admit(req.Run, c); err != nil {
 		return nil, errors.Join(err, c.discard())
 	}
@@ -165,10 +181,14 @@ func (s *server) bury(c *child) {
 	})
 }
 
-func (s *server) enter(id uint64) {
+// enter is the place of a run, which a group request may have made.
+func (s *server) enter(id uint64) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live[id] = &run{}
+	if s.live[id] == nil {
+		s.live[id] = &run{}
+	}
+	return s.live[id]
 }
 
 func (s *server) leave(id uint64) {

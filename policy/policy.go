@@ -31,6 +31,8 @@ type Policy struct {
 	// Devices lists further device files below /dev that may be read, written
 	// and controlled.
 	Devices []string
+	// Limits is how much the command may use; zero asks for nothing.
+	Limits Limits
 }
 
 // Root is a directory or file that may be written.
@@ -55,6 +57,9 @@ func (p Policy) Validate() error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := p.Limits.Validate(); err != nil {
+		return err
 	}
 	return p.validateMode()
 }

@@ -115,7 +115,7 @@ func badValues(dir string) []badInput {
 		{"unknown flag", []string{"--frobnicate"}, "--frobnicate", "unknown flag"},
 		{"unknown short flag", []string{"-z"}, "-z", "unknown"},
 		{"flag without value", []string{"-c", "touch marker", "--mode"}, "--mode", "argument"},
-		{"flag of a later version", []string{"--memory", "1G"}, "--memory", "unknown flag"},
+		{"flag of a later version", []string{"--leftover", "keep"}, "--leftover", "unknown flag"},
 	}
 }
 

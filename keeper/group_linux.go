@@ -1,0 +1,290 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
+	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+// groupPrefix begins the name of every control group of ours.
+const groupPrefix = "sandbox-exec-"
+
+// findGroups finds where groups are made, and removes those of dead owners.
+func findGroups(parent string) (*cgroups.Host, error) {
+	host, err := cgroups.Find(parent)
+	if err != nil && parent != "" {
+		return nil, &policy.InputError{What: "cgroup parent", Value: parent, Want: err.Error(), Err: err}
+	}
+	if err != nil {
+		return cgroups.Nowhere(err), nil
+	}
+	self, err := NewName()
+	if err != nil {
+		return nil, fmt.Errorf("name our control groups: %w", err)
+	}
+	// What cannot be removed is another's, or the next one's.
+	_ = host.Sweep(func(name string) bool {
+		rest, ours := strings.CutPrefix(name, groupPrefix)
+		owner, valid := ParseName(rest)
+		return ours && valid && owner.Dead(self)
+	})
+	return host, nil
+}
+
+// Group is the control group of one run, made before its plan is.
+type Group struct {
+	process *Process
+	once    sync.Once
+}
+
+// Group makes the control group of the next run. The error is a *HelperError of
+// LimitsStage where a limit cannot be held that was asked for, and nothing is
+// left then. Without one there may be no group: the three questions tell. Close
+// ends what Spawn did not take.
+func (k *Keeper) Group(l policy.Limits) (*Group, error) {
+	p, err := k.register()
+	if err != nil {
+		return nil, err
+	}
+	p.grouped = make(chan struct{})
+	if err := k.conn.send(request{Run: p.run, Op: opGroup, Limits: &l}); err != nil {
+		k.forget(p.run)
+		if errors.Is(err, syscall.EPIPE) {
+			err = ErrGone
+		}
+		return nil, err
+	}
+	select {
+	case <-p.grouped:
+	case <-p.ended:
+		return nil, p.endErr
+	}
+	g := &Group{process: p}
+	if p.group.Refused != "" {
+		g.Close()
+		return nil, &HelperError{Stage: LimitsStage, Errno: p.group.Errno, Detail: p.group.Refused}
+	}
+	return g, nil
+}
+
+// Limits says which limits the group holds and by what; empty where none.
+func (g *Group) Limits() string { return g.process.group.Limits }
+
+// Tree says by what all members are killed; empty where there is no group.
+func (g *Group) Tree() string { return g.process.group.Tree }
+
+// Why says why there is no process limit; empty where there is one.
+func (g *Group) Why() string { return g.process.group.Why }
+
+// Spawn is Keeper.Spawn for the run of this group.
+func (g *Group) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
+	return g.process.keeper.spawn(ctx, g.process, helper, plan)
+}
+
+// Close removes the group where no command was started in it, and else does
+// nothing: it is then removed at the command's end.
+func (g *Group) Close() {
+	g.once.Do(func() {
+		k := g.process.keeper
+		if k.forget(g.process.run) != nil {
+			_ = k.conn.send(request{Run: g.process.run, Op: opForget})
+		}
+	})
+}
+
+// drop forgets a run whose spawn was not sent. One with a group is its Group's to
+// close.
+func (k *Keeper) drop(p *Process) {
+	if p.grouped == nil {
+		k.forget(p.run)
+	}
+}
+
+// Usage is what the command used. It may be asked once Done is closed.
+func (p *Process) Usage() fact.Usage { return p.endGroup().Usage }
+
+// Reached lists the limits that the command reached. It may be asked once Done is
+// closed.
+func (p *Process) Reached() []fact.Limit { return p.endGroup().Reached }
+
+// GroupLeft is why the run's control group could not be removed; nil where it
+// was, or where there was none. It may be asked once Done is closed.
+func (p *Process) GroupLeft() error {
+	if left := p.endGroup().Left; left != "" {
+		return errors.New(left)
+	}
+	return nil
+}
+
+func (p *Process) endGroup() groupState {
+	if p.end.Group == nil {
+		return groupState{}
+	}
+	return *p.end.Group
+}
+
+// group is the keeper's side of a run's control group. A nil one is none.
+type group struct {
+	*cgroups.Group
+	killed int
+}
+
+// makeGroup answers a group request.
+func (s *server) makeGroup(req request) {
+	var state groupState
+	name, err := NewName()
+	var made *cgroups.Group
+	if err == nil && req.Limits != nil {
+		made, err = s.host.New(groupPrefix+name.String(), *req.Limits)
+	}
+	if err != nil || made == nil {
+		state.Refused = fmt.Sprint(err)
+		errors.As(err, &state.Errno)
+	} else {
+		s.mu.Lock()
+		s.live[req.Run].group = &group{Group: made}
+		s.mu.Unlock()
+		state.Limits, state.Tree = made.Limits(), made.Tree()
+		if why := made.Why(); why != nil {
+			state.Why = why.Error()
+		}
+	}
+	s.tell(event{Run: req.Run, Kind: grouped, Group: &state})
+}
+
+// forget ends a run that gets no spawn. One that has a child ends by itself.
+func (s *server) forget(id uint64) {
+	s.mu.Lock()
+	r := s.live[id]
+	waiting := r != nil && !r.spawned
+	if waiting {
+		delete(s.live, id)
+	}
+	s.mu.Unlock()
+	if waiting {
+		_ = r.group.remove()
+	}
+}
+
+// forgetAll ends the runs that wait for a spawn that cannot come any more.
+func (s *server) forgetAll() {
+	s.mu.Lock()
+	var waiting []uint64
+	for id := range s.live {
+		waiting = append(waiting, id)
+	}
+	s.mu.Unlock()
+	for _, id := range waiting {
+		s.forget(id)
+	}
+}
+
+func (s *server) groupOf(id uint64) *group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live[id].group
+}
+
+// errJoin says that a helper could not be put into its group.
+var errJoin = errors.New("join the control group")
+
+// join puts a helper into the run's group, before it has its plan: whatever the
+// command does, it does inside.
+func (s *server) join(id uint64, c *child) error {
+	c.group = s.groupOf(id)
+	if c.group == nil {
+		return nil
+	}
+	if err := c.group.Add(c.pid); err != nil {
+		return errors.Join(errJoin, err)
+	}
+	return nil
+}
+
+func spawnStep(err error) int {
+	if errors.Is(err, errJoin) {
+		return stepGroup
+	}
+	return stepSpawn
+}
+
+// last removes the run's group and sends its last event.
+func (s *server) last(e event) {
+	g := s.groupOf(e.Run)
+	if e.Group == nil {
+		e.Group = &groupState{}
+		if g != nil {
+			e.Group.Reached = g.Reached()
+		}
+	}
+	if err := g.remove(); err != nil {
+		e.Group.Left = err.Error()
+	}
+	s.tell(e)
+}
+
+func (g *group) remove() error {
+	if g == nil {
+		return nil
+	}
+	return g.Delete(cgroups.Patience)
+}
+
+// signal sends to the members, whatever group they are in; those of the leader's
+// process group have theirs already. It is false where there is no group.
+func (g *group) signal(leader int, sig syscall.Signal) bool {
+	if g == nil || g.Tree() == "" {
+		return false
+	}
+	if sig == unix.SIGKILL {
+		g.Strike()
+		return true
+	}
+	g.Signal(sig, func(pid int) bool {
+		pgid, err := unix.Getpgid(pid)
+		return pid == leader || err == nil && pgid == leader
+	})
+	return true
+}
+
+// kill kills what the leader left behind.
+func (g *group) kill() error {
+	if g == nil {
+		return nil
+	}
+	var err error
+	g.killed, err = g.Kill(cgroups.Patience)
+	return err
+}
+
+// count adds what the command used to its last event. rusage is of the leader
+// and of all that was waited for (getrusage(2)).
+func (g *group) count(e *event, rusage syscall.Rusage) {
+	e.Group = &groupState{Usage: usage(rusage)}
+	if g == nil {
+		return
+	}
+	g.Usage(&e.Group.Usage)
+	e.Group.Reached = g.Reached()
+	e.Leftover = max(e.Leftover, g.killed)
+}
+
+func usage(r syscall.Rusage) fact.Usage {
+	const unit = 1024 // ru_maxrss is in KiB
+	return fact.Usage{
+		User:   time.Duration(r.Utime.Nano()),
+		System: time.Duration(r.Stime.Nano()),
+		MaxRSS: uint64(r.Maxrss) * unit,
+	}
+}
