@@ -28,6 +28,8 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-limited":   limited,
+	"as-entrant":   entrant,
 }
 
 func TestMain(m *testing.M) {

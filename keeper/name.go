@@ -86,12 +86,16 @@ func (n Name) Dead(self Name) bool {
 	if n.Boot != self.Boot || n.Namespace != self.Namespace {
 		return false
 	}
-	start, err := startTime(n.PID)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
+	fields, err := statFields(n.PID)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	return err == nil && start != n.Start
+	return fields[19] != strconv.FormatUint(n.Start, 10) || ended(fields)
 }
+
+// ended is true for a zombie: nobody may ever reap a killed owner. One whose other
+// threads live is not.
+func ended(fields []string) bool { return fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1") }
 
 // startTime is field 22 of /proc/PID/stat.
 func startTime(pid uint64) (uint64, error) {

@@ -13,6 +13,8 @@ type machine interface {
 	// usable is nil for a directory of a control group file system where this
 	// process may make groups.
 	usable(dir string) error
+	// writable is nil for a file that this process may write.
+	writable(file string) error
 	// read is the content of a file of a group, without its last newline.
 	read(file string) (string, error)
 	// enable turns a controller on for what lies below a group of version 2.
@@ -144,6 +146,9 @@ func (f *finder) version2() {
 	if err == nil && !f.handed && f.m.managed(dir) {
 		err = errNotDelegated
 	}
+	if err == nil {
+		err = f.reachable(f.mounts[i], dir)
+	}
 	f.host.set(unified, place{dir, true}, err)
 	if err == nil {
 		f.controllers(f.mounts[i], dir)
@@ -155,6 +160,24 @@ func (f *finder) version2() {
 		}
 	}
 }
+
+// reachable: to move a process takes the right to write also to the members of
+// the nearest group that holds both its old and its new place.
+func (f *finder) reachable(h hierarchy, dir string) error {
+	from, err := h.at(f.own[unified])
+	if err != nil {
+		from = h.point // of another namespace: above all that is seen
+	}
+	for _, inside := within(dir, from); !inside; _, inside = within(dir, from) {
+		dir = path.Dir(dir)
+		if dir == "/" {
+			return errNone
+		}
+	}
+	return f.m.writable(path.Join(dir, procs))
+}
+
+const procs = "cgroup.procs"
 
 var errNotDelegated = errors.New("control groups are managed here (by systemd) and this one is not delegated")
 

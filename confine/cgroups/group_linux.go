@@ -135,8 +135,6 @@ func (g *Group) Add(pid int) error {
 	return nil
 }
 
-const procs = "cgroup.procs"
-
 // Patience is how long the members' death and the removal of the directories
 // may take, each.
 const Patience = 5 * time.Second

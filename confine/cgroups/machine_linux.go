@@ -67,6 +67,13 @@ func (kernel) usable(dir string) error {
 	return nil
 }
 
+func (kernel) writable(file string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}
+
 // checkMagic comes before every write (linux/magic.h).
 func checkMagic(dir string) error {
 	var fs unix.Statfs_t

@@ -19,6 +19,9 @@ const (
 	OrdinaryUser Feature = "user"
 	// Terminal means that a pseudo-terminal can be made and opened.
 	Terminal Feature = "tty"
+	// Cgroup1 means that this process can make groups of version 1 for memory and
+	// for processes, below its own.
+	Cgroup1 Feature = "cgroup1"
 )
 
 const landlockName = "landlock"
@@ -62,6 +65,8 @@ func (f Feature) check() error {
 		return checkUID(os.Getuid() != 0)
 	case Terminal:
 		return openTerminal()
+	case Cgroup1:
+		return makeGroups("memory", "pids")
 	}
 	_, err = exec.LookPath(name)
 	return err
