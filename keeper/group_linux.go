@@ -89,7 +89,12 @@ func (g *Group) Why() string { return g.process.group.Why }
 
 // Spawn is Keeper.Spawn for the run of this group.
 func (g *Group) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
-	return g.process.keeper.spawn(ctx, g.process, helper, plan)
+	select {
+	case <-g.process.ended: // with its keeper
+		return nil, g.process.endErr
+	default:
+		return g.process.keeper.spawn(ctx, g.process, helper, plan)
+	}
 }
 
 // Close removes the group where no command was started in it, and else does

@@ -187,7 +187,7 @@ var errNotDelegated = errors.New("control groups are managed here (by systemd) a
 // a delegated unit is told to put itself into a group of its own.
 func (f *finder) controllers(h hierarchy, dir string) {
 	candidates := []string{dir}
-	if up := path.Dir(dir); !f.handed && dir != h.point && f.m.usable(up) == nil && !f.m.managed(up) {
+	if up := path.Dir(dir); !f.handed && dir != h.point && f.m.usable(up) == nil && !f.m.managed(up) && f.reachable(h, up) == nil {
 		candidates = append(candidates, up)
 	}
 	for _, candidate := range candidates {
