@@ -16,13 +16,29 @@ type Group struct {
 	// Tree says by what all of its members are killed; empty where there is no
 	// group.
 	Tree string
+	// Entrances are files of groups that the command's thread enters by writing a
+	// 0 to them.
+	Entrances []string
 	// Why says why it holds no process limit, not even the default one.
 	Why string
 }
 
-// LimitsStep is the step that sets the limits of each process, and the stage of
-// the error where one cannot be set.
+// LimitsStep is the name of the steps that enter the control groups and set the
+// limits of each process, and the stage of the error where that cannot be done.
 const LimitsStep = "limits"
+
+// enter comes first: what the helper uses from there on is the command's. Of its
+// threads only the one that becomes the command moves, and it moves itself.
+func enter(entrances []Slot) []Step {
+	step := Step{Name: LimitsStep, Why: "into the control groups, each through a file that was opened before"}
+	for _, slot := range entrances {
+		step.Calls = append(step.Calls, call(unix.SYS_WRITE, FD(slot), Bytes([]byte("0")), Int(1)))
+	}
+	if len(step.Calls) == 0 {
+		return nil
+	}
+	return []Step{step}
+}
 
 // limits come last: a helper that may open few files could not finish its other
 // steps. Soft and hard are the same, so that no program raises its own again.

@@ -2,11 +2,25 @@ package confine
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
+
+// entrances opens what the command enters its control groups by.
+func (p *Plan) entrances(g Group) ([]Slot, error) {
+	var slots []Slot
+	for _, name := range g.Entrances {
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("open a control group: %w", err)
+		}
+		slots = append(slots, p.own(file))
+	}
+	return slots, nil
+}
 
 // LimitError says that a limit cannot be set as it was asked.
 type LimitError struct {

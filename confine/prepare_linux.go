@@ -67,6 +67,9 @@ func (p *Plan) open(job Job, in *setup) error {
 			return err
 		}
 	}
+	if in.groups, err = p.entrances(job.Group); err != nil {
+		return err
+	}
 	s.scratchpad = Slot(len(p.Files) + 1)
 	p.Report = report(job, kernel)
 	return nil

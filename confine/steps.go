@@ -14,6 +14,7 @@ type setup struct {
 	oomScore int         // the caller's oom_score_adj
 	umask    int         // the caller's
 	filter   []byte      // the system call filter's program
+	groups   []Slot      // the control groups' entrances
 }
 
 // slots says where Prepare put the descriptors.
@@ -24,7 +25,7 @@ type slots struct {
 // steps is the whole plan of a job, in order. The order matters: what needs a
 // right comes before the step that takes it away.
 func steps(job Job, s setup) []Step {
-	list := []Step{
+	list := append(enter(s.groups), []Step{
 		closeOnExec("nothing of ours or of the caller's outlives exec; the flag acts there, so the socket stays until then"),
 		stdio(s.slots),
 		session(),
@@ -33,7 +34,7 @@ func steps(job Job, s setup) []Step {
 		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
 		oomScore(s),
 		{"directory", "opened before, so no path is walked again", []Call{call(unix.SYS_FCHDIR, FD(s.slots.dir))}},
-	}
+	}...)
 	if job.Policy.Mode.Confines() {
 		list = append(list, confinement(job, s)...)
 	}

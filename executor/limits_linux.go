@@ -27,7 +27,7 @@ const limitsHint = "control groups hold memory, processes and processors: run as
 
 // held is what a plan reports of a run's control group.
 func held(g *keeper.Group) confine.Group {
-	return confine.Group{Limits: g.Limits(), Tree: g.Tree(), Why: g.Why()}
+	return confine.Group{Limits: g.Limits(), Tree: g.Tree(), Entrances: g.Entrances(), Why: g.Why()}
 }
 
 // account adds what the command used and which limits it reached.

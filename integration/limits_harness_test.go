@@ -20,6 +20,7 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/executor"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
+	"github.com/sandbox-exec/sandbox-exec/keeper"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -135,6 +136,9 @@ type placed struct {
 	world
 	dir, state, workspace string
 	groups                []string
+	// pids are the programs that were started in our own groups, where those of
+	// other tests come and go.
+	pids []uint64
 }
 
 func (w world) place(t *testing.T) *placed {
@@ -220,29 +224,43 @@ func readQuiet(name string) string {
 	return string(text)
 }
 
-// left lists the groups of ours in this world whose owner has ended.
+// left lists the groups that there are of the programs of this world.
 func (p *placed) left(t *testing.T) []string {
 	t.Helper()
 	parents := p.groups
 	if len(parents) == 0 {
-		parents = []string{"/sys/fs/cgroup/unified"}
-		for _, controller := range []string{"memory", "pids", "cpu"} {
-			own, err := kerneltest.OwnGroup(controller)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parents = append(parents, own)
-		}
+		parents = ownGroups(t)
 	}
 	var left []string
 	for _, parent := range parents {
-		found, err := filepath.Glob(filepath.Join(parent, "sandbox-exec-*"))
+		found, err := filepath.Glob(filepath.Join(parent, groupPrefix+"*"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		left = append(left, found...)
+		for _, dir := range found {
+			name, valid := keeper.ParseName(strings.TrimPrefix(filepath.Base(dir), groupPrefix))
+			if valid && (len(p.groups) > 0 || slices.Contains(p.pids, name.PID)) {
+				left = append(left, dir)
+			}
+		}
 	}
-	return slices.DeleteFunc(left, func(dir string) bool { return !strings.HasPrefix(filepath.Base(dir), "sandbox-exec-") })
+	return left
+}
+
+const groupPrefix = "sandbox-exec-"
+
+// ownGroups are where root's groups are made on a machine with version 1.
+func ownGroups(t *testing.T) []string {
+	t.Helper()
+	list := []string{"/sys/fs/cgroup/unified"}
+	for _, controller := range []string{"memory", "pids", "cpu", "freezer", "cpuacct"} {
+		own, err := kerneltest.OwnGroup(controller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, own)
+	}
+	return list
 }
 
 // command is the program that runs r in this world.
@@ -260,7 +278,10 @@ func (p *placed) command(t *testing.T, r limitedRun) *exec.Cmd {
 	if !p.named && len(p.groups) > 0 {
 		argv = append([]string{"/proc/self/exe", "as-entrant", strings.Join(p.groups, ","), strconv.Itoa(p.uid)}, argv[1:]...)
 	}
-	cmd := outside(t, argv...)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // hundreds of runs, perhaps beside other tests
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = 2 * time.Second
 	cmd.Dir = p.workspace
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + p.workspace, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -298,6 +319,7 @@ func (p *placed) run(t *testing.T, r limitedRun) limitedEnd {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	p.pids = append(p.pids, uint64(cmd.Process.Pid))
 	var end limitedEnd
 	if err = errors.Join(err, json.Unmarshal(out, &end)); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, &stderr)

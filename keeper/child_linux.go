@@ -35,8 +35,9 @@ type child struct {
 
 // startHelper starts a helper with an empty environment, the directory / and
 // no descriptor but its socket: nothing of the caller reaches code that is not
-// yet confined. The command dies with the thread that calls this.
-func startHelper(path string, o Options) (*child, error) {
+// yet confined. The command dies with the thread that calls this. group is the
+// control group to start it in, or nil.
+func startHelper(path string, o Options, group *os.File) (*child, error) {
 	control, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -49,10 +50,14 @@ func startHelper(path string, o Options) (*child, error) {
 	}
 	defer null.Close()
 	pidfd := -1
+	sys := &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL, UseCgroupFD: group != nil}
+	if group != nil {
+		sys.CgroupFD = int(group.Fd())
+	}
 	pid, _, err := syscall.StartProcess(path, []string{confine.HelperName}, &syscall.ProcAttr{
 		Dir:   "/",
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(theirs)},
-		Sys:   &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL},
+		Sys:   sys,
 	})
 	if err != nil {
 		control.close()

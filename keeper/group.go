@@ -18,6 +18,8 @@ type groupState struct {
 	Limits string `json:"limits,omitempty"`
 	Tree   string `json:"tree,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// Entrances are the files by which the command enters it.
+	Entrances []string `json:"entrances,omitempty"`
 	// Refused is why what was asked cannot be held; there is no group then.
 	Refused string        `json:"refused,omitempty"`
 	Errno   syscall.Errno `json:"errno,omitempty"`

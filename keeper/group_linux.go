@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -87,6 +88,10 @@ func (g *Group) Tree() string { return g.process.group.Tree }
 // Why says why there is no process limit; empty where there is one.
 func (g *Group) Why() string { return g.process.group.Why }
 
+// Entrances are files that the plan must have the command's thread write a 0 to:
+// that puts it into the groups that it cannot be started in.
+func (g *Group) Entrances() []string { return g.process.group.Entrances }
+
 // Spawn is Keeper.Spawn for the run of this group.
 func (g *Group) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
 	select {
@@ -160,7 +165,7 @@ func (s *server) makeGroup(req request) {
 		s.mu.Lock()
 		s.live[req.Run].group = &group{Group: made}
 		s.mu.Unlock()
-		state.Limits, state.Tree = made.Limits(), made.Tree()
+		state.Limits, state.Tree, state.Entrances = made.Limits(), made.Tree(), made.Entrances()
 		if why := made.Why(); why != nil {
 			state.Why = why.Error()
 		}
@@ -201,18 +206,39 @@ func (s *server) groupOf(id uint64) *group {
 	return s.live[id].group
 }
 
-// errJoin says that a helper could not be put into its group.
+// errJoin says that a helper could not be started in its group.
 var errJoin = errors.New("join the control group")
 
-// join puts a helper into the run's group, before it has its plan: whatever the
-// command does, it does inside.
-func (s *server) join(id uint64, c *child) error {
-	c.group = s.groupOf(id)
-	if c.group == nil {
-		return nil
+// startIn starts a helper in the run's group of version 2, where it has one.
+// Where a filter keeps clone3 away, as a container's often does, it is moved.
+func (s *server) startIn(req request) (*child, error) {
+	g := s.groupOf(req.Run)
+	var dir *os.File
+	var err error
+	if g != nil {
+		dir, err = g.Open()
 	}
-	if err := c.group.Add(c.pid); err != nil {
-		return errors.Join(errJoin, err)
+	if err != nil {
+		return nil, errors.Join(errJoin, err)
+	}
+	defer dir.Close() // a nil file answers ErrInvalid
+	c, err := startHelper(req.Helper, s.options, dir)
+	if dir != nil && (errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL)) {
+		c, err = startHelper(req.Helper, s.options, nil)
+		if err == nil {
+			err = s.move(c, g)
+		}
+	}
+	if err == nil {
+		c.group = g
+	}
+	return c, err
+}
+
+// move puts a helper into its group that could not be started there.
+func (s *server) move(c *child, g *group) error {
+	if err := g.Add(c.pid); err != nil {
+		return errors.Join(errJoin, err, c.discard())
 	}
 	return nil
 }

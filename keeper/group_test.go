@@ -3,10 +3,12 @@ package keeper
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -31,6 +33,26 @@ func groups(t *testing.T) []string {
 	return found
 }
 
+// shellIn is shell, in a group.
+func shellIn(t *testing.T, g *Group, command string) *confine.Plan {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := confine.Prepare(confine.Job{
+		Policy:  policy.Policy{Mode: policy.DangerFullAccess},
+		Program: "/bin/sh", Argv: []string{"sh", "-c", command}, Dir: "/",
+		Group: confine.Group{Entrances: g.Entrances()},
+		Stdin: null, Stdout: null, Stderr: null,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { plan.Close(); null.Close() })
+	return plan
+}
+
 func group1(t *testing.T, k *Keeper, l policy.Limits) *Group {
 	t.Helper()
 	g, err := k.Group(l)
@@ -51,7 +73,7 @@ func TestGroupIsRemoved(t *testing.T) {
 	for name, use := range map[string]func(k *Keeper, g *Group){
 		"no spawn": func(_ *Keeper, g *Group) { g.Close(); g.Close() },
 		"it ran": func(_ *Keeper, g *Group) {
-			p, err := g.Spawn(t.Context(), helper, shell(t, "true", ""))
+			p, err := g.Spawn(t.Context(), helper, shellIn(t, g, "true"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +137,8 @@ func TestLimitsReachedOfARun(t *testing.T) {
 		"head -c 90M /dev/zero | tail -c 80M >/dev/null; true":                              "memory 50331648",
 		"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21; do sleep 1 & done": "processes 20",
 	} {
-		p, err := group1(t, k, policy.Limits{Memory: 48 << 20, Processes: 20}).Spawn(t.Context(), helper, shell(t, command, ""))
+		g := group1(t, k, policy.Limits{Memory: 48 << 20, Processes: 20})
+		p, err := g.Spawn(t.Context(), helper, shellIn(t, g, command))
 		if err != nil {
 			t.Fatal(err)
 		}

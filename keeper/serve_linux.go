@@ -153,14 +153,11 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	done := make(chan struct{})
 	s.births <- func() {
 		defer close(done)
-		c, err = startHelper(req.Helper, s.options)
+		c, err = s.startIn(req)
 	}
 	<-done
 	if err != nil {
 		return nil, err
-	}
-	if err := s.join(req.Run, c); err != nil {
-		return nil, errors.Join(err, c.discard())
 	}
 	if err := s.admit(req.Run, c); err != nil {
 		return nil, errors.Join(err, c.discard())

@@ -134,7 +134,8 @@ func TestLimitThatCannotBeHeld(t *testing.T) {
 }
 
 // TestKilledCallerIsSwept: kill -9 of sandbox-exec leaves a group, and the next
-// start kills and removes it.
+// start kills and removes it. (That of another test does as well; that something
+// was left is shown where nobody else is, in integration.)
 func TestKilledCallerIsSwept(t *testing.T) {
 	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1, kerneltest.Program("setsid"))
 	dir := realTempDir(t)
@@ -153,9 +154,6 @@ func TestKilledCallerIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if !beats(t, dir) {
-		t.Fatal("nothing of the command outlived its caller, so nothing is shown")
-	}
 	if o := sandboxed(t, dir, "-c", "true"); o.status != 0 {
 		t.Errorf("%+v", o)
 	}

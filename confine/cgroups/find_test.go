@@ -64,65 +64,67 @@ var (
 
 const inHybrid = "4:memory:/a\n3:cpu,cpuacct:/\n2:pids:/\n1:freezer:/\n0::/\n"
 
-// TestFind: where groups go, on machines that this one is not.
+// findCases say where groups go, on machines that this one is not.
+var findCases = []struct {
+	name, own, parent string
+	mounts            []hierarchy
+	machine           fake
+	want              map[controller]string
+	err               string
+}{
+	{
+		name: "nothing mounted", own: "", want: map[controller]string{},
+	},
+	{
+		name: "hybrid, root", own: inHybrid, mounts: hybrid,
+		machine: fake{dirs: []string{sys + "/memory/a", sys + "/cpu,cpuacct", sys + "/pids", sys + "/freezer", sys + "/unified"}},
+		want: map[controller]string{
+			memory: sys + "/memory/a", cpu: sys + "/cpu,cpuacct", cpuacct: sys + "/cpu,cpuacct", pids: sys + "/pids", freezer: sys + "/freezer", unified: sys + "/unified",
+		},
+	},
+	{name: "hybrid, an ordinary user", own: inHybrid, mounts: hybrid, want: map[controller]string{}},
+	{
+		name: "hybrid, handed over by name", own: inHybrid, mounts: hybrid, parent: sys + "/pids/u/x",
+		machine: fake{dirs: []string{sys + "/pids/u/x", sys + "/memory/u/x", sys + "/unified/u/x"}},
+		want:    map[controller]string{pids: sys + "/pids/u/x", memory: sys + "/memory/u/x"}, // unified cannot be entered from outside
+	},
+	{
+		name: "handed over, of another file system", own: inHybrid, mounts: hybrid, parent: "/tmp/x", machine: fake{dirs: []string{"/tmp/x"}},
+		err: "lies in no control group file system",
+	},
+	{
+		name: "handed over, not to us", own: inHybrid, mounts: hybrid, parent: sys + "/pids/x", err: "permission denied",
+	},
+	{
+		name: "version 2, our own group holds us alone", own: "0::/user/s", mounts: version2,
+		machine: fake{dirs: []string{sys + "/user/s"}, files: map[string]string{sys + "/user/s/cgroup.controllers": "memory pids", sys + "/user/s/cgroup.subtree_control": ""}},
+		want:    map[controller]string{unified: sys + "/user/s"},
+	},
+	{
+		name: "version 2, a delegated unit whose payload lies below", own: "0::/unit/leaf", mounts: version2,
+		machine: fake{dirs: []string{sys + "/unit", sys + "/unit/leaf"}, files: map[string]string{sys + "/unit/cgroup.subtree_control": "cpu memory pids"}},
+		want:    map[controller]string{unified: sys + "/unit", memory: sys + "/unit", pids: sys + "/unit", cpu: sys + "/unit"},
+	},
+	{
+		name: "version 2, systemd's", own: "0::/user.slice/s.scope", mounts: version2,
+		machine: fake{dirs: []string{sys + "/user.slice/s.scope", sys + "/user.slice"}, foreign: []string{sys + "/user.slice/s.scope"}},
+		want:    map[controller]string{},
+	},
+	{
+		name: "version 2, handed over and empty", own: "0::/jobs/me", mounts: version2, parent: sys + "/jobs/pool",
+		machine: fake{dirs: []string{sys + "/jobs", sys + "/jobs/pool"}, files: map[string]string{sys + "/jobs/pool/cgroup.controllers": "cpuset cpu memory pids", sys + "/jobs/pool/cgroup.subtree_control": "cpu"}},
+		want:    map[controller]string{unified: sys + "/jobs/pool", memory: sys + "/jobs/pool", pids: sys + "/jobs/pool", cpu: sys + "/jobs/pool"},
+	},
+	{
+		name: "a container sees its own part", own: "3:pids:/docker/1/sub\n", mounts: contain, machine: fake{dirs: []string{sys + "/pids/sub"}},
+		want: map[controller]string{pids: sys + "/pids/sub"},
+	},
+	{name: "a group that is not mounted", own: "3:pids:/docker/2\n", mounts: contain, machine: fake{dirs: []string{sys + "/pids"}}, want: map[controller]string{}},
+	{name: "a group of another namespace", own: "3:pids:/../x\n", mounts: hybrid, machine: fake{dirs: []string{sys + "/pids", sys + "/x"}}, want: map[controller]string{}},
+}
+
 func TestFind(t *testing.T) {
-	for _, tt := range []struct {
-		name, own, parent string
-		mounts            []hierarchy
-		machine           fake
-		want              map[controller]string
-		err               string
-	}{
-		{
-			name: "nothing mounted", own: "", want: map[controller]string{},
-		},
-		{
-			name: "hybrid, root", own: inHybrid, mounts: hybrid,
-			machine: fake{dirs: []string{sys + "/memory/a", sys + "/cpu,cpuacct", sys + "/pids", sys + "/freezer", sys + "/unified"}},
-			want: map[controller]string{
-				memory: sys + "/memory/a", cpu: sys + "/cpu,cpuacct", cpuacct: sys + "/cpu,cpuacct", pids: sys + "/pids", freezer: sys + "/freezer", unified: sys + "/unified",
-			},
-		},
-		{name: "hybrid, an ordinary user", own: inHybrid, mounts: hybrid, want: map[controller]string{}},
-		{
-			name: "hybrid, handed over by name", own: inHybrid, mounts: hybrid, parent: sys + "/pids/u/x",
-			machine: fake{dirs: []string{sys + "/pids/u/x", sys + "/memory/u/x", sys + "/unified/u/x"}},
-			want:    map[controller]string{pids: sys + "/pids/u/x", memory: sys + "/memory/u/x"}, // unified cannot be entered from outside
-		},
-		{
-			name: "handed over, of another file system", own: inHybrid, mounts: hybrid, parent: "/tmp/x", machine: fake{dirs: []string{"/tmp/x"}},
-			err: "lies in no control group file system",
-		},
-		{
-			name: "handed over, not to us", own: inHybrid, mounts: hybrid, parent: sys + "/pids/x", err: "permission denied",
-		},
-		{
-			name: "version 2, our own group holds us alone", own: "0::/user/s", mounts: version2,
-			machine: fake{dirs: []string{sys + "/user/s"}, files: map[string]string{sys + "/user/s/cgroup.controllers": "memory pids", sys + "/user/s/cgroup.subtree_control": ""}},
-			want:    map[controller]string{unified: sys + "/user/s"},
-		},
-		{
-			name: "version 2, a delegated unit whose payload lies below", own: "0::/unit/leaf", mounts: version2,
-			machine: fake{dirs: []string{sys + "/unit", sys + "/unit/leaf"}, files: map[string]string{sys + "/unit/cgroup.subtree_control": "cpu memory pids"}},
-			want:    map[controller]string{unified: sys + "/unit", memory: sys + "/unit", pids: sys + "/unit", cpu: sys + "/unit"},
-		},
-		{
-			name: "version 2, systemd's", own: "0::/user.slice/s.scope", mounts: version2,
-			machine: fake{dirs: []string{sys + "/user.slice/s.scope", sys + "/user.slice"}, foreign: []string{sys + "/user.slice/s.scope"}},
-			want:    map[controller]string{},
-		},
-		{
-			name: "version 2, handed over and empty", own: "0::/jobs/me", mounts: version2, parent: sys + "/jobs/pool",
-			machine: fake{dirs: []string{sys + "/jobs", sys + "/jobs/pool"}, files: map[string]string{sys + "/jobs/pool/cgroup.controllers": "cpuset cpu memory pids", sys + "/jobs/pool/cgroup.subtree_control": "cpu"}},
-			want:    map[controller]string{unified: sys + "/jobs/pool", memory: sys + "/jobs/pool", pids: sys + "/jobs/pool", cpu: sys + "/jobs/pool"},
-		},
-		{
-			name: "a container sees its own part", own: "3:pids:/docker/1/sub\n", mounts: contain, machine: fake{dirs: []string{sys + "/pids/sub"}},
-			want: map[controller]string{pids: sys + "/pids/sub"},
-		},
-		{name: "a group that is not mounted", own: "3:pids:/docker/2\n", mounts: contain, machine: fake{dirs: []string{sys + "/pids"}}, want: map[controller]string{}},
-		{name: "a group of another namespace", own: "3:pids:/../x\n", mounts: hybrid, machine: fake{dirs: []string{sys + "/pids", sys + "/x"}}, want: map[controller]string{}},
-	} {
+	for _, tt := range findCases {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := find(&tt.machine, tt.mounts, parseMembership(tt.own), tt.parent)
 			if tt.err != "" {
