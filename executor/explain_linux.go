@@ -24,11 +24,14 @@ func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
 		return nil, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	group, err := e.group(s)
+	group, err := e.keeper.Group(s.Policy.Limits)
 	if err != nil {
-		return nil, err
+		return nil, unavailable(s, "keeper", err)
 	}
 	defer group.Close()
+	if err := e.group(s, group); err != nil {
+		return nil, err
+	}
 	plan, err := e.plan(s, dir, streams, group)
 	if err != nil {
 		return nil, err

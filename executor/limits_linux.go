@@ -9,18 +9,18 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
-// group makes the control group of a run. A limit that was asked and cannot be
-// had is an *UnavailableError.
-func (e *Executor) group(s Spec) (*keeper.Group, error) {
-	group, err := e.keeper.Group(s.Policy.Limits)
+// group waits for the control group of a run. A limit that was asked and cannot
+// be had is an *UnavailableError.
+func (e *Executor) group(s Spec, group *keeper.Group) error {
+	err := group.Wait()
 	var h *keeper.HelperError
 	if errors.As(err, &h) {
-		return nil, &UnavailableError{Mode: s.Policy.Mode, Stage: h.Stage, Errno: h.Errno, Detail: h.Detail, Hint: limitsHint, cause: err}
+		return &UnavailableError{Mode: s.Policy.Mode, Stage: h.Stage, Errno: h.Errno, Detail: h.Detail, Hint: limitsHint, cause: err}
 	}
 	if err != nil {
-		return nil, unavailable(s, "keeper", err)
+		return unavailable(s, "keeper", err)
 	}
-	return group, nil
+	return nil
 }
 
 const limitsHint = "control groups hold memory, processes and processors: run as root, have a subtree handed over to this user and name it as the cgroup parent, or do without these limits"

@@ -23,11 +23,16 @@ import (
 // cause where that ended first. Or, with ErrUnkillable and ErrEndUnknown, it ran
 // and its end is not known, and the Result has all but that.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
+	group, err := e.keeper.Group(s.Policy.Limits) // made beside what follows
+	if err != nil {
+		return Result{}, unavailable(s, "keeper", err)
+	}
+	defer group.Close()
 	dir, err := e.state.makeRun()
 	if err != nil {
 		return Result{}, unavailable(s, "state", err)
 	}
-	result, err := e.runIn(ctx, s, dir)
+	result, err := e.runIn(ctx, s, dir, group)
 	if left := e.state.removeRun(dir); left != nil {
 		result.Warnings = append(result.Warnings, left.Error()+"; it is removed when this process has ended")
 	}
@@ -38,17 +43,15 @@ func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
 var errUnresolved = errors.New("the Spec was not made by Resolve")
 
 // runIn is a run with its directory.
-func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
+func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir, group *keeper.Group) (Result, error) {
 	streams, err := openStreams(s)
 	if err != nil {
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	group, err := e.group(s)
-	if err != nil {
+	if err := e.group(s, group); err != nil {
 		return Result{}, err
 	}
-	defer group.Close()
 	plan, err := e.prepare(s, dir, streams, group)
 	if err != nil {
 		return Result{}, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,18 +22,15 @@ import (
 // groupPrefix begins the name of every control group of ours.
 const groupPrefix = "sandbox-exec-"
 
-// findGroups finds where groups are made, and removes those of dead owners.
-func findGroups(parent string) (*cgroups.Host, error) {
+// findGroups finds where groups are made, and removes those of dead owners. self
+// is a name of this process.
+func findGroups(self Name, parent string) (*cgroups.Host, error) {
 	host, err := cgroups.Find(parent)
 	if err != nil && parent != "" {
 		return nil, &policy.InputError{What: "cgroup parent", Value: parent, Want: err.Error(), Err: err}
 	}
 	if err != nil {
 		return cgroups.Nowhere(err), nil
-	}
-	self, err := NewName()
-	if err != nil {
-		return nil, fmt.Errorf("name our control groups: %w", err)
 	}
 	// What cannot be removed is another's, or the next one's.
 	_ = host.Sweep(func(name string) bool {
@@ -49,10 +47,8 @@ type Group struct {
 	once    sync.Once
 }
 
-// Group makes the control group of the next run. The error is a *HelperError of
-// LimitsStage where a limit cannot be held that was asked for, and nothing is
-// left then. Without one there may be no group: the three questions tell. Close
-// ends what Spawn did not take.
+// Group asks for the control group of the next run, which is made meanwhile: Wait
+// tells what came of it. Close ends what Spawn did not take.
 func (k *Keeper) Group(l policy.Limits) (*Group, error) {
 	p, err := k.register()
 	if err != nil {
@@ -66,17 +62,22 @@ func (k *Keeper) Group(l policy.Limits) (*Group, error) {
 		}
 		return nil, err
 	}
+	return &Group{process: p}, nil
+}
+
+// Wait waits until the group is made. The error is a *HelperError of LimitsStage
+// where a limit cannot be held that was asked for, and nothing is left then.
+// Without one there may be no group: the other methods tell.
+func (g *Group) Wait() error {
 	select {
-	case <-p.grouped:
-	case <-p.ended:
-		return nil, p.endErr
+	case <-g.process.grouped:
+	case <-g.process.ended:
+		return g.process.endErr
 	}
-	g := &Group{process: p}
-	if p.group.Refused != "" {
-		g.Close()
-		return nil, &HelperError{Stage: LimitsStage, Errno: p.group.Errno, Detail: p.group.Refused}
+	if refused := g.process.group.Refused; refused != "" {
+		return &HelperError{Stage: LimitsStage, Errno: g.process.group.Errno, Detail: refused}
 	}
-	return g, nil
+	return nil
 }
 
 // Limits says which limits the group holds and by what; empty where none.
@@ -144,21 +145,31 @@ func (p *Process) endGroup() groupState {
 	return *p.end.Group
 }
 
+// groups is where control groups are made, and by what name.
+type groups struct {
+	host *cgroups.Host
+	self Name // of this process
+}
+
 // group is the keeper's side of a run's control group. A nil one is none.
 type group struct {
 	*cgroups.Group
 	killed int
+	empty  atomic.Bool // all members are dead, and nobody can come
+}
+
+func orZero(l *policy.Limits) *policy.Limits {
+	if l == nil {
+		return &policy.Limits{}
+	}
+	return l
 }
 
 // makeGroup answers a group request.
 func (s *server) makeGroup(req request) {
 	var state groupState
-	name, err := NewName()
-	var made *cgroups.Group
-	if err == nil && req.Limits != nil {
-		made, err = s.host.New(groupPrefix+name.String(), *req.Limits)
-	}
-	if err != nil || made == nil {
+	made, err := s.host.New(groupPrefix+s.self.Next().String(), *orZero(req.Limits))
+	if err != nil {
 		state.Refused = fmt.Sprint(err)
 		errors.As(err, &state.Errno)
 	} else {
@@ -278,6 +289,9 @@ func (g *group) signal(leader int, sig syscall.Signal) bool {
 	if g == nil || g.Tree() == "" {
 		return false
 	}
+	if g.empty.Load() {
+		return true
+	}
 	if sig == unix.SIGKILL {
 		g.Strike()
 		return true
@@ -296,6 +310,7 @@ func (g *group) kill() error {
 	}
 	var err error
 	g.killed, err = g.Kill(cgroups.Patience)
+	g.empty.Store(err == nil)
 	return err
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
-// groups lists the control groups of this process.
-func groups(t *testing.T) []string {
+// ownGroups lists the control groups of this process.
+func ownGroups(t *testing.T) []string {
 	t.Helper()
 	own, err := kerneltest.OwnGroup("pids")
 	if err != nil {
@@ -56,11 +56,14 @@ func shellIn(t *testing.T, g *Group, command string) *confine.Plan {
 func group1(t *testing.T, k *Keeper, l policy.Limits) *Group {
 	t.Helper()
 	g, err := k.Group(l)
+	if err == nil {
+		err = g.Wait()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(groups(t)) != 1 || g.Tree() == "" || g.Why() != "" {
-		t.Fatalf("groups %q, tree %q, why %q", groups(t), g.Tree(), g.Why())
+	if len(ownGroups(t)) != 1 || g.Tree() == "" || g.Why() != "" {
+		t.Fatalf("groups %q, tree %q, why %q", ownGroups(t), g.Tree(), g.Why())
 	}
 	return g
 }
@@ -101,7 +104,7 @@ func TestGroupIsRemoved(t *testing.T) {
 			use(k, group1(t, k, policy.Limits{}))
 			// A request behind it has been answered: so has the removal.
 			end(t, spawn(t, k, shell(t, "true", "")))
-			if left := groups(t); len(left) > 0 {
+			if left := ownGroups(t); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
 		})
@@ -116,7 +119,7 @@ func TestCloseRemovesGroups(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if left := groups(t); len(left) > 0 {
+	if left := ownGroups(t); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 	if _, err := g.Spawn(t.Context(), helper, shell(t, "true", "")); !errors.Is(err, ErrGone) {
@@ -166,12 +169,17 @@ func TestRefusedGroup(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	kerneltest.Require(t, kerneltest.Cgroup1)
-	_, err = start(t).Group(policy.Limits{Processes: 5 << 20, CPUs: 1e15}) // more than the kernel takes
+	g, err := start(t).Group(policy.Limits{Processes: 5 << 20, CPUs: 1e15}) // more than the kernel takes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	err = g.Wait()
 	var h *HelperError
 	if !errors.As(err, &h) || h.Stage != LimitsStage || h.Errno == 0 {
 		t.Errorf("got %v", err)
 	}
-	if left := groups(t); len(left) > 0 {
+	if left := ownGroups(t); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 }

@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -49,7 +50,11 @@ type Options struct {
 
 // Start starts a keeper in this process. Close ends it.
 func Start(o Options) (*Keeper, error) {
-	host, err := findGroups(o.CgroupParent)
+	self, err := NewName()
+	if err != nil {
+		return nil, fmt.Errorf("name this process: %w", err)
+	}
+	host, err := findGroups(self, o.CgroupParent)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +73,7 @@ func Start(o Options) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{conn: ours, tree: tree, read: make(chan struct{}), runs: map[uint64]*Process{}}
-	go serve(server, o, host)
+	go serve(server, o, groups{host, self})
 	go k.events()
 	return k, nil
 }

@@ -23,7 +23,7 @@ type Name struct {
 
 // NewName returns a new name for something of this process.
 func NewName() (Name, error) {
-	n := Name{Serial: strings.ToLower(rand.Text()[:8])}
+	n := Name{Serial: serial()}
 	self, err := os.Readlink("/proc/self") // our number as /proc knows it
 	if err != nil {
 		return n, err
@@ -49,6 +49,14 @@ func NewName() (Name, error) {
 	n.Start, err = startTime(n.PID)
 	return n, err
 }
+
+// Next is another name of the same owner.
+func (n Name) Next() Name {
+	n.Serial = serial()
+	return n
+}
+
+func serial() string { return strings.ToLower(rand.Text()[:8]) }
 
 // base keeps names short: a socket's path has 108 bytes, and much of it is
 // needed below a scratch directory.

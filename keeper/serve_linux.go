@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
-	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 )
 
 // server is the keeper itself.
 type server struct {
 	conn    *conn
 	options Options
-	host    *cgroups.Host // where control groups are made
+	groups
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -41,8 +40,8 @@ type run struct {
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
-func serve(c *conn, o Options, host *cgroups.Host) {
-	s := &server{conn: c, options: o, host: host, births: make(chan func()), live: map[uint64]*run{}}
+func serve(c *conn, o Options, g groups) {
+	s := &server{conn: c, options: o, groups: g, births: make(chan func()), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
 	s.killAll()

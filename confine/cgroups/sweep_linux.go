@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // sweepPatience bounds what the dead cost the living.
@@ -23,34 +25,47 @@ func (h *Host) Sweep(dead func(name string) bool) error {
 	return errors.Join(errs...)
 }
 
-// left finds those groups. The parts of one have the same name everywhere.
+// left finds those groups. The parts of one have the same name everywhere, and
+// the one that is made first is removed last: there it is looked for, and among
+// the processes, for the case that the first could not be made.
 func (h *Host) left(dead func(name string) bool) map[string]*Group {
 	groups := map[string]*Group{}
-	for c, p := range h.places {
-		if checkMagic(p.dir) != nil {
-			continue
-		}
-		entries, err := os.ReadDir(p.dir)
-		if err != nil {
+	for _, dir := range h.first() {
+		entries, err := os.ReadDir(dir)
+		if err != nil || checkMagic(dir) != nil {
 			continue
 		}
 		for _, entry := range entries {
-			if entry.IsDir() && dead(entry.Name()) {
-				groups[entry.Name()] = groups[entry.Name()].with(c, path.Join(p.dir, entry.Name()), p.v2)
+			if name := entry.Name(); entry.IsDir() && groups[name] == nil && dead(name) {
+				groups[name] = h.found(name)
 			}
 		}
 	}
 	return groups
 }
 
-// with is the group with another part; a nil group is none yet.
-func (g *Group) with(c controller, dir string, v2 bool) *Group {
-	if g == nil {
-		g = &Group{parts: map[controller]string{}, v2: map[controller]bool{}}
+func (h *Host) first() []string {
+	var dirs []string
+	for _, want := range wanted(policy.Limits{}) {
+		if p, have := h.places[want.controller]; have && (len(dirs) == 0 || want.controller == pids) {
+			dirs = append(dirs, p.dir)
+		}
 	}
-	if !slices.Contains(g.dirs, dir) {
-		g.dirs = append(g.dirs, dir)
+	return slices.Compact(dirs)
+}
+
+// found is the group of that name, of all parts that there are.
+func (h *Host) found(name string) *Group {
+	g := &Group{parts: map[controller]string{}, v2: map[controller]bool{}}
+	for c, p := range h.places {
+		dir := path.Join(p.dir, name)
+		if _, err := os.Lstat(dir); err != nil || checkMagic(dir) != nil {
+			continue
+		}
+		g.parts[c], g.v2[c] = dir, p.v2
+		if !slices.Contains(g.dirs, dir) {
+			g.dirs = append(g.dirs, dir)
+		}
 	}
-	g.parts[c], g.v2[c] = dir, v2
 	return g
 }
