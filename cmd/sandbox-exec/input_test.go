@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestBadInput(t *testing.T) {
 	}
 	remove(t, filepath.Join(dir, "marker"))
 
-	for _, tt := range append(badValues(dir), badCommands()...) {
+	for _, tt := range slices.Concat(badValues(dir), badLimits(), badCommands()) {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"--mode", "workspace-write"}, tt.args...)
 			if !hasCommand(tt.args) {
