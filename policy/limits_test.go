@@ -68,8 +68,18 @@ func TestParseCounts(t *testing.T) {
 
 func TestLimitsValidate(t *testing.T) {
 	for _, bad := range []Limits{
-		{Memory: 1}, {Memory: 1 << 63}, {Processes: -1}, {Processes: 1}, {Processes: 1 << 23}, {CPUs: -1}, {CPUs: 0.001},
-		{CPUs: math.NaN()}, {CPUs: math.Inf(1)}, {OpenFiles: -1}, {OpenFiles: 1 << 31}, {FileSize: 1 << 63},
+		{Memory: 1},
+		{Memory: 1 << 63},
+		{Processes: -1},
+		{Processes: 1},
+		{Processes: 1 << 23},
+		{CPUs: -1},
+		{CPUs: 0.001},
+		{CPUs: math.NaN()},
+		{CPUs: math.Inf(1)},
+		{OpenFiles: -1},
+		{OpenFiles: 1 << 31},
+		{FileSize: 1 << 63},
 	} {
 		var input *InputError
 		if err := (Policy{Limits: bad}).Validate(); !errors.As(err, &input) {

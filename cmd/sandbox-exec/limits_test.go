@@ -103,6 +103,26 @@ func TestLimitsExplained(t *testing.T) {
 	}
 }
 
+// TestLimitsWithoutClone3: containers' filters often refuse the call that starts a
+// process in a group. It is moved then, and the limits hold all the same.
+func TestLimitsWithoutClone3(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
+	o := finish(t, command(t, t.TempDir(), "outer-filter", "clone3=ENOSYS", "sandbox-exec", "run", "--verbose", "--memory", "48MiB", "-c", "head -c 200M /dev/zero | tail -c 150M >/dev/null; exit 0"))
+	if o.status != 0 || !strings.Contains(o.stderr, "[sandbox: memory limit of 48MiB reached]") || !strings.Contains(o.stderr, "tree           enforced (control group, ") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestNestedLimits: inside ourselves no groups can be made. What is asked there is
+// refused, and what is not is reported; the outer limits hold.
+func TestNestedLimits(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
+	o := sandboxed(t, t.TempDir(), "--pids", "64", "-c", "sandbox-exec run --memory 48MiB -c 'echo ran'; echo $?; sandbox-exec run --verbose -c 'echo inner'")
+	if o.stdout != "125\ninner\n" || !strings.Contains(o.stderr, "limits: memory 48MiB: no control group: ") || !strings.Contains(o.stderr, "limits         not asked (no process limit, ") {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestLimitThatCannotBeHeld: nothing runs, and the message says why.
 func TestLimitThatCannotBeHeld(t *testing.T) {
 	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Root, kerneltest.Program("setpriv"))

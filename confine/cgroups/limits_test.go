@@ -132,11 +132,13 @@ func TestUsage(t *testing.T) {
 	}{
 		"without any file": {true, nil, fact.Usage{User: 5, System: 7, MaxRSS: 9}},
 		"v2": {
-			true, map[string]string{"cpu.stat": "usage_usec 30\nuser_usec 10\nsystem_usec 20\nnr_throttled 3\nthrottled_usec 40\n", "memory.peak": "4096", "pids.peak": "6"},
+			true,
+			map[string]string{"cpu.stat": "usage_usec 30\nuser_usec 10\nsystem_usec 20\nnr_throttled 3\nthrottled_usec 40\n", "memory.peak": "4096", "pids.peak": "6"},
 			fact.Usage{User: 10 * time.Microsecond, System: 20 * time.Microsecond, Group: true, Throttled: 40 * time.Microsecond, MaxRSS: 9, PeakMemory: 4096, PeakProcesses: 6},
 		},
 		"v1": {
-			false, map[string]string{"cpuacct.usage_user": "10", "cpuacct.usage_sys": "20", "cpu.stat": "nr_periods 4\nnr_throttled 3\nthrottled_time 40\n", "memory.max_usage_in_bytes": "8192", "pids.peak": "6"},
+			false,
+			map[string]string{"cpuacct.usage_user": "10", "cpuacct.usage_sys": "20", "cpu.stat": "nr_periods 4\nnr_throttled 3\nthrottled_time 40\n", "memory.max_usage_in_bytes": "8192", "pids.peak": "6"},
 			fact.Usage{User: 10, System: 20, Group: true, Throttled: 40, MaxRSS: 9, PeakMemory: 8192, PeakProcesses: 6},
 		},
 	} {
