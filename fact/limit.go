@@ -36,8 +36,8 @@ type Usage struct {
 	// over the processors; zero where there is none.
 	Throttled time.Duration
 	// MaxRSS is the most memory that one of the processes behind wait4 had at a
-	// time, in bytes. It is never less than the helper's, about 10 MB, because the
-	// command's process was the helper before.
+	// time, in bytes. It is never less than the helper's, some 7 MB, because the
+	// command's process was the helper before (getrusage(2), ru_maxrss).
 	MaxRSS uint64
 	// PeakMemory is the most that all processes together had, page cache
 	// included, in bytes; zero where no control group for memory was in force.

@@ -157,6 +157,18 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestUsable: what is no place for groups, on this machine.
+func TestUsable(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/proc": "no directory of a control group file system", "/nope": "no such file or directory",
+		"/" + strings.Repeat("a/", 600): "bytes long",
+	} {
+		if err := (kernel{}).usable(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20s: %v, wanted %q", dir, err, want)
+		}
+	}
+}
+
 // TestNothingWhereNoGroupsAre: a place that turns out to be of another file
 // system gets no directory.
 func TestNothingWhereNoGroupsAre(t *testing.T) {

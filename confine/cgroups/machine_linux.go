@@ -52,12 +52,19 @@ func hierarchies() ([]hierarchy, error) {
 	return list, nil
 }
 
+// maxPath bounds what a group's paths come to in one message of the keeper's
+// protocol, in bytes.
+const maxPath = 1000
+
 // kernel is the machine that this process runs on.
 type kernel struct{}
 
 // usable asks for the file system's magic first: what lies below a mount point
 // can be another file system, and a directory made there would stay as litter.
 func (kernel) usable(dir string) error {
+	if len(dir) > maxPath {
+		return fmt.Errorf("the path of the group is %d bytes long, and %d are taken", len(dir), maxPath)
+	}
 	if err := checkMagic(dir); err != nil {
 		return err
 	}
