@@ -72,7 +72,7 @@ func (h holder) limits() (fact.Status, string) {
 		held = append(held, "rlimits: "+strings.Join(each, ", "))
 	}
 	if h.job.Group.Why != "" {
-		missing := "no process limit, " + h.job.Group.Why
+		missing := "no process limit: " + h.job.Group.Why
 		if len(held) == 0 {
 			return fact.NotAsked, missing
 		}

@@ -53,9 +53,9 @@ func TestLimitsRow(t *testing.T) {
 		detail string
 	}{
 		{"a group", Group{Limits: by, Tree: "cgroup.kill"}, policy.Limits{}, fact.Enforced, by},
-		{"none", Group{Why: why}, policy.Limits{}, fact.NotAsked, "no process limit, " + why},
+		{"none", Group{Why: why}, policy.Limits{}, fact.NotAsked, "no process limit: " + why},
 		{"nobody asked the keeper", Group{}, policy.Limits{}, fact.NotAsked, ""},
-		{"none, and rlimits", Group{Why: why}, policy.Limits{OpenFiles: 9}, fact.Enforced, "rlimits: 9 open files; no process limit, " + why},
+		{"none, and rlimits", Group{Why: why}, policy.Limits{OpenFiles: 9}, fact.Enforced, "rlimits: 9 open files; no process limit: " + why},
 		{"both", Group{Limits: by}, policy.Limits{FileSize: 1024}, fact.Enforced, by + "; rlimits: files of 1KiB"},
 	} {
 		for _, mode := range []policy.Mode{policy.ReadOnly, policy.DangerFullAccess} {

@@ -37,7 +37,7 @@ func TestNoDelegation(t *testing.T) {
 	}
 	end := w.ran(t, limitedRun{Command: "touch ran"})
 	row := end.Rows[policy.PromiseLimits]
-	if row.Status != fact.NotAsked || !strings.Contains(row.Detail, "no process limit, ") || !exists(t, filepath.Join(w.workspace, "ran")) {
+	if row.Status != fact.NotAsked || !strings.Contains(row.Detail, "no process limit: ") || !exists(t, filepath.Join(w.workspace, "ran")) {
 		t.Errorf("the report says %+v", row)
 	}
 	if end.Usage.Group || end.Usage.User+end.Usage.System == 0 || end.Usage.MaxRSS == 0 {

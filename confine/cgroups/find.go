@@ -155,7 +155,7 @@ func (f *finder) version2() {
 		return
 	}
 	for _, c := range limiting {
-		if _, have := f.host.places[c]; !have {
+		if errors.Is(f.host.why[c], errNone) { // version 1 has not refused it
 			f.host.why[c] = err
 		}
 	}
