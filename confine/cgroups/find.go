@@ -199,7 +199,7 @@ func (f *finder) controllers(h hierarchy, dir string) {
 	}
 	for _, c := range limiting {
 		if _, have := f.host.places[c]; !have && f.has(dir, c) {
-			f.host.why[c] = fmt.Errorf("%s holds processes and cannot pass the controller on to groups below it", dir)
+			f.host.why[c] = fmt.Errorf("%s does not pass the controller on to groups below it (cgroup.subtree_control)", dir)
 		}
 	}
 }

@@ -157,6 +157,28 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestHandedDown: a user's manager owns what it was given, but for the units that
+// it delegates.
+func TestHandedDown(t *testing.T) {
+	const manager = sys + "/user.slice/user-1000.slice/user@1000.service"
+	marked := []string{manager, manager + "/app.slice/run-1.scope", sys + "/system.slice/ci.service"}
+	for dir, want := range map[string]bool{
+		manager + "/app.slice/run-1.scope":                  true,
+		manager + "/app.slice/run-1.scope/leaf":             true,
+		manager + "/app.slice/term.scope":                   false,
+		manager + "/app.slice":                              false,
+		manager:                                             false,
+		sys + "/user.slice/user-1000.slice/session-2.scope": false,
+		sys + "/system.slice/ci.service/payload":            true,
+		sys + "/system.slice/ssh.service":                   false,
+		sys:                                                 false,
+	} {
+		if got := handedDown(dir, func(dir string) bool { return slices.Contains(marked, dir) }); got != want {
+			t.Errorf("%s: %v, wanted %v", dir, got, want)
+		}
+	}
+}
+
 // TestUsable: what is no place for groups, on this machine.
 func TestUsable(t *testing.T) {
 	for dir, want := range map[string]string{

@@ -104,20 +104,21 @@ func (kernel) enable(dir string, c controller) error {
 
 // managed: where systemd runs it owns the tree, but for what it delegated to its
 // users' managers and to units that asked, and marked so (systemd.resource-control(5),
-// Delegate=). A user's own manager owns the delegated tree in turn.
+// Delegate=).
 func (kernel) managed(dir string) bool {
-	if _, err := os.Stat("/run/systemd/system"); err != nil {
-		return false
-	}
-	if strings.Contains(dir+"/", "/user@") && !delegated(dir) {
-		return true
-	}
-	for ; dir != "/"; dir = path.Dir(dir) {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil && !handedDown(dir, delegated)
+}
+
+// handedDown looks for the mark at the group and above it. What a user's manager
+// was given it owns in turn, so its own mark does not count.
+func handedDown(dir string, delegated func(string) bool) bool {
+	for ; dir != "/" && !strings.HasPrefix(path.Base(dir), "user@"); dir = path.Dir(dir) {
 		if delegated(dir) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func delegated(dir string) bool {
