@@ -24,6 +24,9 @@ const (
 	Broker Feature = "broker"
 	// FUSE means that this process can open /dev/fuse.
 	FUSE Feature = "fuse"
+	// Cgroup1 means that this process can make groups of version 1 for memory and
+	// for processes, below its own.
+	Cgroup1 Feature = "cgroup1"
 )
 
 const landlockName = "landlock"
@@ -71,6 +74,8 @@ func (f Feature) check() error {
 		return askListener()
 	case FUSE:
 		return openDevice("/dev/fuse")
+	case Cgroup1:
+		return makeGroups("memory", "pids")
 	}
 	_, err = exec.LookPath(name)
 	return err

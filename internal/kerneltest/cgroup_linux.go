@@ -1,0 +1,56 @@
+package kerneltest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// OwnGroup is the directory of this process's group in the hierarchy of version
+// 1 of that controller, where distributions mount it.
+func OwnGroup(controller string) (string, error) {
+	list, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(list)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if path, found := strings.CutPrefix(rest, controller+":"); found {
+			return filepath.Join("/sys/fs/cgroup", controller, path), nil
+		}
+	}
+	return "", fmt.Errorf("/proc/self/cgroup has no controller %s", controller)
+}
+
+// makeGroups makes and removes a group of each controller.
+func makeGroups(controllers ...string) error {
+	for _, controller := range controllers {
+		own, err := OwnGroup(controller)
+		if err != nil {
+			return err
+		}
+		if err := makeGroup(own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeGroup looks at the file system first: elsewhere the directory would stay.
+func makeGroup(parent string) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(parent, &fs); err != nil {
+		return fmt.Errorf("statfs %s: %w", parent, err)
+	}
+	if fs.Type != unix.CGROUP_SUPER_MAGIC {
+		return fmt.Errorf("%s has magic %#x", parent, fs.Type)
+	}
+	dir, err := os.MkdirTemp(parent, "kerneltest-")
+	if err != nil {
+		return err
+	}
+	return unix.Rmdir(dir)
+}
