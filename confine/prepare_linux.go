@@ -71,9 +71,14 @@ func (p *Plan) confine(job Job, in *setup) error {
 		return err
 	}
 	p.Roots = made.Roots
+	if job.Scratch != "" {
+		p.Private = 1 // its rule is the last
+	}
 	p.owned = append(p.owned, made.Roots...)
 	in.slots.ruleset = p.own(made.Ruleset)
-	m, err := chooseMetadata(job.Policy, job.Broker, job.Broker.Outer.within(made.Roots))
+	asked := job.Broker
+	asked.Outer = asked.Outer.among(made.Roots)
+	m, err := chooseMetadata(job.Policy, asked)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,8 @@ func filter(program []byte, flags int) Step {
 	}}
 }
 
-// askingFilter also hands the filter's listener to the keeper. Signals do not
+// askingFilter also hands the filter's listener to the keeper, and waits until a
+// broker has it: what cannot be judged must not run. Signals do not
 // interrupt a call that the broker has taken: it would be restarted and its
 // effect come twice.
 func askingFilter(s setup) Step {
@@ -93,6 +94,7 @@ func askingFilter(s setup) Step {
 	step.Calls = append(step.Calls,
 		call(unix.SYS_SENDMSG, FD(ControlSlot), message, Int(unix.MSG_NOSIGNAL)),
 		call(unix.SYS_CLOSE, FD(listener)),
+		call(unix.SYS_RECVFROM, FD(ControlSlot), Bytes(make([]byte, 8)), Int(1), Int(0), Int(0), Int(0)),
 	)
 	return step
 }

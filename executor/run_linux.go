@@ -25,8 +25,9 @@ import (
 // cause where that ended first. Or, with ErrUnkillable and ErrEndUnknown, it ran
 // and its end is not known, and the Result has all but that.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
+	known := e.taken.Load()
 	result, err := e.once(ctx, s)
-	if e.foundTaken(err) {
+	if !known && e.foundTaken(err) {
 		return e.once(ctx, s)
 	}
 	return result, err
@@ -111,7 +112,7 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 func (r *Result) collectBroker(p *keeper.Process) {
 	var dropped int
 	if r.Denials, dropped = p.Refused(); dropped > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d more changes of metadata were refused than are listed", dropped))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("at least %d more changes of metadata were refused than are listed", dropped))
 	}
 	if failed := p.Broker(); failed != "" {
 		r.Warnings = append(r.Warnings, failed)
@@ -124,7 +125,11 @@ func (r *Result) collectBroker(p *keeper.Process) {
 // run, and the run is tried again without a broker.
 func (e *Executor) foundTaken(err error) bool {
 	var u *UnavailableError
-	return errors.As(err, &u) && u.Stage == confine.FilterStep && u.Errno == unix.EBUSY && !e.taken.Swap(true)
+	if !errors.As(err, &u) || u.Stage != confine.FilterStep || u.Errno != unix.EBUSY {
+		return false
+	}
+	e.taken.Store(true)
+	return true
 }
 
 // errTaken is why there is no broker inside another program's listener.

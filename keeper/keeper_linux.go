@@ -139,7 +139,7 @@ func (k *Keeper) spawn(ctx context.Context, p *Process, helper string, plan *con
 	req := request{Run: p.run, Op: opSpawn, Helper: helper, Asks: plan.Asks()}
 	files := append([]*os.File{payload}, plan.Files...)
 	if req.Asks {
-		req.Roots = len(plan.Roots)
+		req.Roots, req.Private = len(plan.Roots), plan.Private
 		files = append(files, plan.Roots...)
 	}
 	if err := k.conn.send(req, files...); err != nil {

@@ -53,9 +53,9 @@ func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 	s.killAll()
 	if s.wait() {
 		close(s.births)
-	}
-	if threads != nil {
-		threads.Close()
+		if threads != nil {
+			threads.Close()
+		}
 	}
 	s.forgetAll()
 	c.close()
@@ -100,7 +100,7 @@ func (s *server) requests() {
 		}
 		switch req.Op {
 		case opSpawn:
-			if req.Roots < 0 || req.Roots > len(files) {
+			if req.Roots < 0 || req.Roots > len(files) || req.Private < 0 || req.Private > req.Roots {
 				closeAll(files)
 				return // the other end cannot be understood
 			}
@@ -125,7 +125,7 @@ func (s *server) requests() {
 // run is the life of one command.
 func (s *server) run(req request, files []*os.File) {
 	defer s.leave(req.Run)
-	plan, roots := files[:len(files)-req.Roots], files[len(files)-req.Roots:]
+	plan, roots := files[:len(files)-req.Roots], files[len(files)-req.Roots:] // requests has looked
 	defer closeAll(roots)
 	c, err := s.spawn(req, plan)
 	if err != nil {

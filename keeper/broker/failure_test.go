@@ -206,12 +206,12 @@ func TestLookAround(t *testing.T) {
 	s, _ := sandboxed(t, dir, dir)
 	root, other := opened(t, dir), opened(t, "/")
 	var inside Around
-	var holds, holdsOther bool
-	s.do(t, func() { inside, holds, holdsOther = LookAround(), inside.Holds(root), inside.Holds(other) })
-	if inside != (Around{Roots: 1}) || !holds || holdsOther {
-		t.Errorf("inside: got %+v, %v and %v", inside, holds, holdsOther)
+	var first, none int
+	s.do(t, func() { inside, first, none = LookAround(), inside.Root(root), inside.Root(other) })
+	if inside != (Around{Broker: true, Roots: 1}) || first != 1 || none != 0 {
+		t.Errorf("inside: got %+v, %d and %d", inside, first, none)
 	}
-	if outside := LookAround(); outside.Roots != 0 || outside.Holds(root) {
+	if outside := LookAround(); outside != (Around{}) || outside.Root(root) != 0 {
 		t.Errorf("outside: got %+v", outside)
 	}
 }
