@@ -89,5 +89,5 @@ func (h holder) treeInGroup() (fact.Status, string) {
 	if h.job.Tree == nil {
 		by += "; sub-reaper"
 	}
-	return fact.Enforced, by + "; when the caller itself is killed, the shell dies at once and the rest when the next run starts"
+	return fact.Enforced, by + "; when the caller itself is killed, the shell gets SIGKILL at once, unless it has turned that off, and the rest when the next one starts"
 }

@@ -59,7 +59,7 @@ func TestLimitsRow(t *testing.T) {
 		{"both", Group{Limits: by}, policy.Limits{FileSize: 1024}, fact.Enforced, by + "; rlimits: files of 1KiB"},
 	} {
 		for _, mode := range []policy.Mode{policy.ReadOnly, policy.DangerFullAccess} {
-			r := report(Job{Policy: policy.Policy{Mode: mode, Limits: tt.limits}, Group: tt.group, Tree: errors.New("only the group")}, landlock.Kernel{}, metadata{})
+			r := report(holder{job: Job{Policy: policy.Policy{Mode: mode, Limits: tt.limits}, Group: tt.group, Tree: errors.New("only the group")}}, landlock.Kernel{})
 			row, tree := r.Rows[len(r.Rows)-1], r.Rows[len(r.Rows)-2]
 			if row.Promise != policy.PromiseLimits || row.Status != tt.status || row.Detail != tt.detail {
 				t.Errorf("%s: got %+v", tt.name, row)

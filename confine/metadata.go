@@ -91,7 +91,7 @@ func chooseMetadata(p policy.Policy, b Broker) (metadata, error) {
 	case b.Outer != nil && p.Mode == policy.ReadOnly:
 		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; the sandbox around this one has the only broker"}, nil
 	case b.Outer != nil && b.Outer.within:
-		return metadata{handling: seccomp.Leave, status: fact.Enforced, detail: "the broker of the sandbox around this one, which is told what is refused"}, nil
+		return metadata{handling: seccomp.Leave, status: fact.Enforced, detail: "the broker of the sandbox around this one, to the same roots and its own scratch directory; it is told what is refused"}, nil
 	case b.Outer != nil:
 		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "the broker of the sandbox around this one holds it to that one's writable roots, which are wider", hint: "give this run the same workspace, or --closed metadata"}, nil
 	case b.Missing == nil:

@@ -44,7 +44,7 @@ func (p *Plan) open(job Job, in *setup) error {
 		return err
 	}
 	s.dir = p.own(dir)
-	p.Report = report(job, landlock.Kernel{}, metadata{})
+	p.Report = report(holder{job: job}, landlock.Kernel{})
 	if job.Policy.Mode.Confines() {
 		if err := p.confine(job, in); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (p *Plan) confine(job Job, in *setup) error {
 	if err != nil {
 		return err
 	}
-	p.Report = report(job, made.Kernel, m)
+	p.Report = report(holder{job: job, metadata: m, coreSocket: in.coreSocket}, made.Kernel)
 	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: made.Kernel.ABI, Metadata: m.handling})
 	in.asks = p.Asks()
 	in.filter, err = seccomp.Program(p.Filter)
@@ -126,6 +126,14 @@ func look() (setup, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &s.core); err != nil {
 		return s, fmt.Errorf("read the core limit: %w", err)
 	}
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &s.processes); err != nil {
+		return s, fmt.Errorf("read the process limit: %w", err)
+	}
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	if err != nil {
+		return s, err
+	}
+	s.coreSocket = strings.HasPrefix(string(pattern), "@")
 	s.oomScore, err = readNumber("/proc/self/oom_score_adj")
 	return s, err
 }

@@ -246,7 +246,7 @@ func TestReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := report(tt.job, landlock.Kernel{ABI: tt.abi}, m)
+		r := report(holder{job: tt.job, metadata: m}, landlock.Kernel{ABI: tt.abi})
 		var got []fact.Status
 		for _, row := range r.Rows {
 			got = append(got, row.Status)

@@ -162,11 +162,12 @@ func (b *Broker) asked() bool {
 	var events int16
 	err := b.alarm.wait(func(alarm int) (done bool, err error) {
 		err = b.use(func(listener int) error {
-			if events, err = pending(listener, 0); err != nil {
+			// Armed first: a call that comes between a look and the arming wakes nobody.
+			if err = arm(alarm, listener, unix.EPOLLIN); err != nil {
 				return err
 			}
-			if events == 0 {
-				return arm(alarm, listener, unix.EPOLLIN)
+			if events, err = pending(listener, 0); err != nil || events == 0 {
+				return err
 			}
 			return arm(alarm, listener, 0)
 		})

@@ -225,3 +225,20 @@ func opened(t *testing.T, path string) *os.File {
 	t.Cleanup(func() { f.Close() })
 	return f
 }
+
+// TestCallsAsTheWorkerLeaves: a call that comes when the worker leaves off and the
+// poller takes over is told to one of them.
+func TestCallsAsTheWorkerLeaves(t *testing.T) {
+	dir := workplace(t)
+	write(t, dir+"/f")
+	s, b := sandboxed(t, dir, dir)
+	for i := range 100 {
+		time.Sleep(linger + time.Duration(i%20)*50*time.Microsecond)
+		give := time.AfterFunc(patient, b.Close) // which answers what hangs
+		var err error
+		s.do(t, func() { err = unix.Fchmodat(unix.AT_FDCWD, "f", 0o600, 0) })
+		if !give.Stop() || err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+}
