@@ -8,10 +8,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
@@ -181,5 +184,106 @@ func TestPathsOfBytes(t *testing.T) {
 	end(t, p)
 	if left := p.GroupLeft(); left != nil || p.Usage().PeakProcesses == 0 {
 		t.Errorf("%v, %+v", left, p.Usage())
+	}
+}
+
+// TestSlowGroupDelaysNobody: what waits for a group is its own run. Another run's
+// requests are answered meanwhile.
+func TestSlowGroupDelaysNobody(t *testing.T) {
+	ours, theirs, err := pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := newConn(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	self, err := NewName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{conn: ours, groups: groups{cgroups.Nowhere(errors.New("test")), self}, births: make(chan func()), live: map[uint64]*run{}}
+	go s.deliver()
+	defer close(s.births)
+	const slow, spawned, quick = 1, 2, 3
+	for _, id := range []uint64{slow, spawned} {
+		s.enter(id, func(r *run) { r.made.Add(1) })
+	}
+	made := []*run{s.live[slow], s.live[spawned]}
+	go s.requests()
+	for _, req := range []request{{Run: slow, Op: opForget}, {Run: spawned, Op: opSpawn, Helper: "/nowhere"}, {Run: quick, Op: opGroup}} {
+		if err := other.send(req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := func() event {
+		if err := other.file.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		var e event
+		if _, err := other.receive(&e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if e := got(); e.Run != quick || e.Kind != grouped {
+		t.Errorf("first came %+v", e)
+	}
+	for _, r := range made {
+		r.made.Done()
+	}
+	if e := got(); e.Run != spawned || e.Kind != failed || e.Errno != unix.ENOENT {
+		t.Errorf("then came %+v", e)
+	}
+	if err := other.finish(); err != nil {
+		t.Fatal(err)
+	}
+	s.runs.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.live) != 1 || s.live[quick] == nil {
+		t.Errorf("runs that are left: %v", s.live)
+	}
+}
+
+// TestGroupThatTakesNobody: a group that a helper can be neither started in nor
+// moved into is an error of the limits.
+func TestGroupThatTakesNobody(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Root, kerneltest.Cgroup1)
+	parent, err := os.MkdirTemp("/sys/fs/cgroup/unified", "test-threaded-")
+	if err != nil {
+		t.Skip("no mount of version 2: ", err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(parent); err != nil {
+			t.Error(err)
+		}
+	})
+	k, err := Start(Options{CgroupParent: parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() })
+	g, err := k.Group(policy.Limits{})
+	if err == nil {
+		err = g.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Beside a threaded group it becomes "domain invalid" (cgroups(7)).
+	beside := filepath.Join(parent, "beside")
+	if err := os.Mkdir(beside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(beside)
+	if err := os.WriteFile(filepath.Join(beside, "cgroup.type"), []byte("threaded"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.Spawn(t.Context(), helper, shell(t, "true", ""))
+	var h *HelperError
+	if !errors.As(err, &h) || h.Stage != confine.LimitsStep || h.Errno != unix.EOPNOTSUPP {
+		t.Errorf("got %v", err)
 	}
 }
