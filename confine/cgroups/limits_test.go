@@ -146,10 +146,15 @@ func TestNear(t *testing.T) {
 		peak, limit, lag uint64
 		want             bool
 	}{
-		{20, 20, 4, true}, {16, 20, 4, true}, {15, 20, 4, false},
-		{12, 16, 128, true}, {11, 16, 128, false},
-		{0, 1 << 20, batch, false}, {1 << 20, 1 << 20, batch, true},
-		{44 << 20, 48 << 20, batch, true}, {43 << 20, 48 << 20, batch, false},
+		{20, 20, 4, true},
+		{16, 20, 4, true},
+		{15, 20, 4, false},
+		{12, 16, 128, true},
+		{11, 16, 128, false},
+		{0, 1 << 20, batch, false},
+		{1 << 20, 1 << 20, batch, true},
+		{44 << 20, 48 << 20, batch, true},
+		{43 << 20, 48 << 20, batch, false},
 	} {
 		if got := near(tt.peak, tt.limit, tt.lag); got != tt.want {
 			t.Errorf("%d of %d, which lags by %d: %v", tt.peak, tt.limit, tt.lag, got)
