@@ -211,7 +211,8 @@ func TestSlowGroupDelaysNobody(t *testing.T) {
 		s.enter(id, func(r *run) { r.made.Add(1) })
 	}
 	made := []*run{s.live[slow], s.live[spawned]}
-	go s.requests()
+	read := make(chan struct{})
+	go func() { defer close(read); s.requests() }()
 	for _, req := range []request{{Run: slow, Op: opForget}, {Run: spawned, Op: opSpawn, Helper: "/nowhere"}, {Run: quick, Op: opGroup}} {
 		if err := other.send(req); err != nil {
 			t.Fatal(err)
@@ -239,6 +240,7 @@ func TestSlowGroupDelaysNobody(t *testing.T) {
 	if err := other.finish(); err != nil {
 		t.Fatal(err)
 	}
+	<-read
 	s.runs.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
