@@ -54,6 +54,7 @@ func TestLimitsRow(t *testing.T) {
 	}{
 		{"a group", Group{Limits: by, Tree: "cgroup.kill"}, policy.Limits{}, fact.Enforced, by},
 		{"none", Group{Why: why}, policy.Limits{}, fact.NotAsked, "no process limit: " + why},
+		{"refused", Group{Refused: "memory 1GiB: " + why}, policy.Limits{Memory: 1 << 30, OpenFiles: 9}, fact.NotEnforced, "memory 1GiB: " + why},
 		{"nobody asked the keeper", Group{}, policy.Limits{}, fact.NotAsked, ""},
 		{"none, and rlimits", Group{Why: why}, policy.Limits{OpenFiles: 9}, fact.Enforced, "rlimits: 9 open files; no process limit: " + why},
 		{"both", Group{Limits: by}, policy.Limits{FileSize: 1024}, fact.Enforced, by + "; rlimits: files of 1KiB"},

@@ -60,7 +60,7 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir, group *keeper.
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	if err := e.group(s, group); err != nil {
+	if err := e.group(ctx, s, group); err != nil {
 		return Result{}, err
 	}
 	plan, err := e.prepare(s, dir, streams, group)
@@ -186,11 +186,8 @@ var errNoAnswer = errors.New("the helper did not answer in time")
 // start starts the command. The timeout bounds this as well: a helper that is
 // the wrong program may never answer.
 func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group *keeper.Group) (*keeper.Process, error) {
-	if s.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, errNoAnswer)
-		defer cancel()
-	}
+	ctx, cancel := inTime(ctx, s, errNoAnswer)
+	defer cancel()
 	process, err := group.Spawn(ctx, e.helper, plan)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -198,7 +195,7 @@ func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group 
 	case errors.Is(cause, errNoAnswer):
 		return nil, unavailable(s, "helper", cause)
 	case cause != nil:
-		return nil, fmt.Errorf("stopped before the command ran: %w", cause)
+		return nil, stopped(cause)
 	}
 	return nil, spawnError(s, err)
 }

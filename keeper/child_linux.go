@@ -180,10 +180,8 @@ func (c *child) wait() (event, error) {
 	var end event
 	left := c.group.kill() // first: the process group's members are counted here
 	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
-	if c.options.OwnTree {
-		var err error
-		end.Leftover, err = killTree(c.pid)
-		left = errors.Join(left, err)
+	if c.options.OwnTree { // all members are descendants: this walk has the last word
+		end.Leftover, left = killTree(c.pid)
 	}
 	end.Survived = left != nil
 	status, err := c.bury()

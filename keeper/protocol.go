@@ -39,8 +39,9 @@ const (
 	opForget op = "forget" // there will be no spawn
 )
 
-// event comes from the keeper. Every spawn gets either one failed, or one
-// started, then a refused for each fact of its broker, and then one exited.
+// event comes from the keeper. Every group request gets one grouped, before
+// anything else of its run. Every spawn gets either one failed, or one started,
+// then a refused for each fact of its broker, and then one exited.
 type event struct {
 	Run  uint64    `json:"run"`
 	Kind eventKind `json:"kind"`
