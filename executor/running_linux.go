@@ -16,6 +16,7 @@ import (
 type running struct {
 	executor *Executor
 	spec     Spec
+	group    *keeper.Group // closed when the run is over: that forgets the run
 	dir      runDir
 	streams  *streams
 	plan     *confine.Plan // closed: what it granted can still be asked
@@ -38,15 +39,15 @@ func (e *Executor) try(ctx context.Context, s Spec, k kind) (*running, []string,
 	if err != nil {
 		return nil, nil, unavailable(s, "keeper", err)
 	}
-	defer group.Close()
-	r := &running{executor: e, spec: s}
+	r := &running{executor: e, spec: s, group: group}
 	if r.dir, err = e.state.makeRun(); err != nil {
+		group.Close()
 		return nil, nil, unavailable(s, "state", err)
 	}
 	if r.streams, err = e.openStreams(s, k); err != nil {
 		return nil, r.remove(), unavailable(s, "streams", err)
 	}
-	if err := r.start(ctx, group); err != nil {
+	if err := r.start(ctx); err != nil {
 		r.streams.close()
 		return nil, r.remove(), err
 	}
@@ -56,16 +57,16 @@ func (e *Executor) try(ctx context.Context, s Spec, k kind) (*running, []string,
 // errUnresolved refuses a Spec that somebody made by hand.
 var errUnresolved = errors.New("the Spec was not made by Resolve")
 
-func (r *running) start(ctx context.Context, group *keeper.Group) (err error) {
-	if err := r.executor.group(r.spec, group); err != nil {
+func (r *running) start(ctx context.Context) (err error) {
+	if err := r.executor.group(r.spec, r.group); err != nil {
 		return err
 	}
-	if r.plan, err = r.executor.prepare(r.spec, r.dir, r.streams, group); err != nil {
+	if r.plan, err = r.executor.prepare(r.spec, r.dir, r.streams, r.group); err != nil {
 		return err
 	}
 	defer r.plan.Close()
 	r.begun = time.Now()
-	if r.process, err = r.executor.spawn(ctx, r.spec, r.plan, group); err == nil {
+	if r.process, err = r.executor.spawn(ctx, r.spec, r.plan, r.group); err == nil {
 		r.streams.start()
 	}
 	return err
@@ -97,7 +98,9 @@ func (r *running) known() Result {
 	return Result{Timeout: r.spec.Timeout, Report: r.plan.Report, Scrubbed: r.spec.Scrubbed}
 }
 
+// remove removes the run's group, where nothing was started in it, and directory.
 func (r *running) remove() (warnings []string) {
+	r.group.Close()
 	if left := r.executor.state.removeRun(r.dir); left != nil {
 		return []string{left.Error() + "; it is removed when this process has ended"}
 	}
