@@ -3,7 +3,7 @@ package executor
 import (
 	"fmt"
 	"os"
-	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,11 +19,12 @@ func TestIdleTasks(t *testing.T) {
 	}
 	e := newExecutor(t, Config{Grace: time.Second})
 	finish(t, start(t, e, Request{Command: "true"}))
+	debug.FreeOSMemory()
 	threads, files, memory := count(t, "task"), count(t, "fd"), resident(t)
 	for i := range tasks {
 		start(t, e, Request{Argv: []string{"/bin/sleep", "600"}, Owner: fmt.Sprint(i / maxOwnerTasks)})
 	}
-	runtime.GC()
+	debug.FreeOSMemory()
 	time.Sleep(time.Second)
 	cpu := processorTime(t)
 	time.Sleep(2 * time.Second)

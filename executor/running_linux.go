@@ -19,7 +19,7 @@ type running struct {
 	group    *keeper.Group // closed when the run is over: that forgets the run
 	dir      runDir
 	streams  *streams
-	plan     *confine.Plan // closed: what it granted can still be asked
+	plan     *confine.Plan // after the start only what it grants and reports
 	process  *keeper.Process
 	begun    time.Time
 }
@@ -64,12 +64,19 @@ func (r *running) start(ctx context.Context) (err error) {
 	if r.plan, err = r.executor.prepare(r.spec, r.dir, r.streams, r.group); err != nil {
 		return err
 	}
-	defer r.plan.Close()
+	defer r.forget()
 	r.begun = time.Now()
 	if r.process, err = r.executor.spawn(ctx, r.spec, r.plan, r.group); err == nil {
 		r.streams.start()
 	}
 	return err
+}
+
+// forget keeps of the plan what the end needs. Its steps are some 30 kB, and a task
+// may live long.
+func (r *running) forget() {
+	r.plan.Close()
+	r.plan = &confine.Plan{Report: r.plan.Report, Rules: r.plan.Rules}
 }
 
 // end waits for the command's end, or brings it about, and tells all about it.
