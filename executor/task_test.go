@@ -66,8 +66,10 @@ func TestTaskEnds(t *testing.T) {
 		{"its own 124", Request{Command: "exit 124"}, Status{State: TaskCompleted, Code: 124}, fact.Exit{Code: 124}},
 		{"its own signal", Request{Command: "kill -TERM $$"}, Status{State: TaskSignaled, Code: 143, Signal: "SIGTERM"}, fact.Exit{Code: 143, Signal: "SIGTERM"}},
 		{
-			"the timeout it named", Request{Command: "sleep 60; true", Timeout: 100 * time.Millisecond},
-			Status{State: TaskKilled, Code: 143, Signal: "SIGTERM"}, fact.Exit{Code: 143, Signal: "SIGTERM", TimedOut: true},
+			"the timeout it named",
+			Request{Command: "sleep 60; true", Timeout: 100 * time.Millisecond},
+			Status{State: TaskKilled, Code: 143, Signal: "SIGTERM"},
+			fact.Exit{Code: 143, Signal: "SIGTERM", TimedOut: true},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
