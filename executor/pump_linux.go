@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -130,6 +131,15 @@ func (p *pump) next() Delta {
 	d := p.tail.next(p.progress)
 	d.Spill, d.SpillError = p.path, p.spillErr
 	return d
+}
+
+// trim gives back the memory that only a stream which goes on needs.
+func (p *pump) trim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.progress == over { // else a writer that hangs has the pump still at work
+		p.tail.kept = bytes.Clone(p.tail.end())
+	}
 }
 
 // feed copies the caller's bytes to the command and closes its input. A

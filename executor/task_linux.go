@@ -79,6 +79,8 @@ func (t *Task) settle(result Result, err error) {
 	result.Stdout.Tail, result.Stderr.Tail = nil, nil
 	t.result, t.err, t.status = result, err, result.status(err)
 	t.running = nil
+	t.stdout.trim()
+	t.stderr.trim()
 }
 
 func (t *Task) settled() bool {
