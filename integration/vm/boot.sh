@@ -1,0 +1,26 @@
+#!/bin/bash
+# Boots one kernel with the image and waits for its end. The first serial line
+# becomes DIRECTORY/console, the second DIRECTORY/tests. The status is the
+# machine's own; 125 where it did not say one: a panic, a hang, a deadline.
+#   boot.sh KERNEL IMAGE DIRECTORY [WORD FOR THE KERNEL'S COMMAND LINE...]
+#
+# Emulation is the default: /dev/kvm can answer on machines where no guest boots.
+set -euo pipefail
+kernel=$1 image=$2 dir=$3
+shift 3
+
+case ${VM_ACCEL:-tcg} in
+tcg) accel=(-accel tcg,thread=multi -cpu max) ;;
+kvm) accel=(-accel kvm -cpu host) ;;
+*) echo "VM_ACCEL=$VM_ACCEL: want tcg or kvm" >&2; exit 2 ;;
+esac
+
+mkdir -p "$dir"
+: >"$dir/tests"
+nice -n "${VM_NICE:-0}" timeout -k 10 "${VM_DEADLINE:-600}" qemu-system-x86_64 "${accel[@]}" \
+	-smp "${VM_CPUS:-2}" -m "${VM_MEMORY:-2048}" -nodefaults -no-user-config -display none -no-reboot \
+	-serial stdio -serial "file:$dir/tests" -kernel "$kernel" -initrd "$image" \
+	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 $*" </dev/null 2>&1 |
+	tr -d '\r' >"$dir/console" || echo "boot: qemu or its deadline: status ${PIPESTATUS[0]}" >>"$dir/console"
+marker=$(sed -n 's/^VM-EXIT //p' "$dir/console" | tail -n 1)
+exit "${marker:-125}"
