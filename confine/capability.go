@@ -6,9 +6,10 @@ import (
 
 // Kept are the capabilities that a confined command may have, as a bit mask: with
 // them apt, tar and su work in a root run. All others reach around Landlock or
-// out of the sandbox.
+// out of the sandbox. With CAP_FSETID a file would keep its set-id bits when it
+// gets new content.
 const Kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |
-	1<<unix.CAP_FSETID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+	1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 
 // capabilities are the sets of the calling thread, as bit masks, and the
 // number of the kernel's last capability.

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/sandbox-exec/sandbox-exec/confine/seccomp"
@@ -14,11 +15,34 @@ import (
 type Broker struct {
 	// Missing is why ours cannot; nil where it can.
 	Missing error
-	// Outer says that a sandbox of this kind around this process has a broker,
-	// which then judges for the command as well. The kernel allows one.
-	Outer bool
+	// Outer is the broker of a sandbox of this kind around this process, which then
+	// judges for the command as well: the kernel allows one. Nil where there is none.
+	Outer *OuterBroker
 	// Refused says that a filter around this process refuses the calls already.
 	Refused bool
+}
+
+// OuterBroker is a broker that holds calls to roots of its own.
+type OuterBroker struct {
+	// Roots is how many it has, the scratch directory of its run among them.
+	Roots int
+	// Holds reports whether a file is one of them.
+	Holds func(*os.File) bool
+}
+
+// within reports whether the outer broker's roots are these and nothing else but
+// its scratch directory, in which this run's own state lies.
+func (o *OuterBroker) within(roots []*os.File) bool {
+	if o == nil {
+		return false
+	}
+	theirs := 0
+	for _, root := range roots {
+		if o.Holds(root) {
+			theirs++
+		}
+	}
+	return theirs >= o.Roots-1
 }
 
 // MetadataError says that a command would run with its metadata calls
@@ -45,27 +69,31 @@ type metadata struct {
 	handling seccomp.Handling
 	status   fact.Status
 	detail   string
+	hint     string
 }
 
-// chooseMetadata decides it. The error is a *MetadataError where workspace-write
+// chooseMetadata decides it. held says that the outer broker's roots are not
+// wider than this run's. The error is a *MetadataError where workspace-write
 // has nobody to ask: the mode would promise what does not hold.
-func chooseMetadata(p policy.Policy, b Broker) (metadata, error) {
+func chooseMetadata(p policy.Policy, b Broker, held bool) (metadata, error) {
 	const refused = "filter: mode, owner, times and attributes cannot be changed, in the writable roots either"
 	switch {
 	case slices.Contains(p.Closed, policy.PromiseMetadata):
-		return metadata{seccomp.Close, fact.Closed, refused + ", as asked"}, nil
+		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + ", as asked"}, nil
 	case slices.Contains(p.AllowUnenforced, policy.PromiseMetadata):
-		return metadata{seccomp.Leave, fact.NotEnforced, "allowed, as asked: the file's owner can change mode, owner, times and attributes everywhere"}, nil
+		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "allowed, as asked: the file's owner can change mode, owner, times and attributes everywhere", hint: "leave --allow-unenforced metadata out"}, nil
 	case b.Refused:
-		return metadata{seccomp.Close, fact.Closed, refused + "; the sandbox around this one refuses it too"}, nil
-	case b.Outer && p.Mode == policy.ReadOnly:
-		return metadata{seccomp.Close, fact.Closed, refused + "; the sandbox around this one has the only broker"}, nil
-	case b.Outer:
-		return metadata{seccomp.Leave, fact.Enforced, "the broker of the sandbox around this one, to its writable roots"}, nil
+		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; the sandbox around this one refuses it too"}, nil
+	case b.Outer != nil && p.Mode == policy.ReadOnly:
+		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; the sandbox around this one has the only broker"}, nil
+	case b.Outer != nil && held:
+		return metadata{handling: seccomp.Leave, status: fact.Enforced, detail: "the broker of the sandbox around this one, which is told what is refused"}, nil
+	case b.Outer != nil:
+		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "the broker of the sandbox around this one holds it to that one's writable roots, which are wider", hint: "give this run the same workspace, or --closed metadata"}, nil
 	case b.Missing == nil:
-		return metadata{seccomp.Ask, fact.Enforced, "filter, broker"}, nil
+		return metadata{handling: seccomp.Ask, status: fact.Enforced, detail: "filter, broker"}, nil
 	case p.Mode == policy.ReadOnly:
-		return metadata{seccomp.Close, fact.Closed, refused + "; " + b.Missing.Error()}, nil
+		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; " + b.Missing.Error()}, nil
 	}
 	return metadata{}, &MetadataError{Missing: b.Missing}
 }

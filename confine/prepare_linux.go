@@ -67,7 +67,7 @@ func (p *Plan) confine(job Job, in *setup) error {
 	p.Roots = made.Roots
 	p.owned = append(p.owned, made.Roots...)
 	in.slots.ruleset = p.own(made.Ruleset)
-	m, err := chooseMetadata(job.Policy, job.Broker)
+	m, err := chooseMetadata(job.Policy, job.Broker, job.Broker.Outer.within(made.Roots))
 	if err != nil {
 		return err
 	}

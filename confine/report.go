@@ -23,7 +23,7 @@ func report(job Job, kernel landlock.Kernel, m metadata) fact.Report {
 		status, detail := h.hold(promise)
 		row := fact.Row{Promise: promise, Status: status, Detail: detail}
 		if status == fact.NotEnforced {
-			row.Hint = hints[promise]
+			row.Hint = h.hint(promise)
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -35,10 +35,16 @@ func report(job Job, kernel landlock.Kernel, m metadata) fact.Report {
 
 // hints say what helps where a promise is not enforced.
 var hints = map[policy.Promise]string{
-	policy.PromiseMetadata:    "leave --allow-unenforced metadata out",
 	policy.PromiseUnixSockets: "it is closed while the network is denied",
 	policy.PromiseIoctl:       "use Linux 6.10 or newer, which has Landlock ABI 5",
 	policy.PromiseIsolation:   "use Linux 6.10 or newer, which has Landlock ABI 5",
+}
+
+func (h holder) hint(promise policy.Promise) string {
+	if promise == policy.PromiseMetadata {
+		return h.metadata.hint
+	}
+	return hints[promise]
 }
 
 func sum(r fact.Report) fact.Enforcement {

@@ -31,7 +31,7 @@ func compatRows() []compatRow {
 		return list
 	}
 	python := program("/usr/bin/python3")
-	return []compatRow{
+	return append(metadataRows(program), []compatRow{
 		{"Python `threading`", python, `/usr/bin/python3 -c '
 import threading
 seen = []
@@ -88,5 +88,5 @@ git -c user.name=n -c user.email=e@x commit -q -m first && git log --oneline && 
 		{"`make -j2`", program("make"), `printf 'all: a b\n\t@cat a b\na b:\n\t@echo $@ >$@\n' >Makefile && make --no-print-directory -j2`, nil, "", ""},
 		{"`gcc`, and its program", program("gcc"), `echo 'int main(void) { return 0; }' >main.c && gcc -o main main.c && ./main && echo ran`, nil, "", ""},
 		{"`gcc -c`", program("gcc"), `echo 'int main(void) { return 0; }' >main.c && gcc -c main.c && test -s main.o && echo compiled`, nil, "", ""},
-	}
+	}...)
 }

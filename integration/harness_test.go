@@ -28,6 +28,12 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-asking":    asking,
+	"as-racer":     racer,
+	"as-caller":    caller,
+	"as-timer":     timer,
+	"as-foreign":   foreign,
+	"as-reporter":  reporter,
 }
 
 func TestMain(m *testing.M) {

@@ -15,9 +15,9 @@ import (
 // keptCapabilities are all that root keeps: in a confined command they serve
 // work with files and users.
 const keptCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |
-	1<<unix.CAP_FSETID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+	1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 
-func TestRootKeepsSixCapabilities(t *testing.T) {
+func TestRootKeepsFiveCapabilities(t *testing.T) {
 	needs(t, kerneltest.Root)
 	before := mustBash(t, "/", "cat /proc/self/status")
 	if mask := capability(t, before, "CapEff"); mask&^keptCapabilities == 0 {

@@ -18,16 +18,21 @@ var victimEffects = map[string]func(args []string) error{
 	"send":      victimSend,
 	"own":       victimOwnServer,
 	"socket":    victimSocket,
-	"chmod":     func(a []string) error { return unix.Chmod(a[0], 0o600) },
-	"chown":     func(a []string) error { return unix.Lchown(a[0], victimNobody, victimNobody) },
-	"utimensat": func(a []string) error { return unix.UtimesNano(a[0], []unix.Timespec{{Sec: 1}, {Sec: 1}}) },
+	"chmod":     victimChmod,
+	"chown":     victimChown,
+	"utimensat": victimUtimensat,
 	"setxattr":  func(a []string) error { return unix.Setxattr(a[0], "user.victim", []byte("1"), 0) },
+	"security":  func(a []string) error { return unix.Setxattr(a[0], "security.victim", []byte("1"), 0) },
 	"mknod":     func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, 259) },
 	"setid":     victimSetID,
 
 	"chmod-setuid": func(a []string) error { return unix.Chmod(a[0], 0o4755) },
 	"chmod-setgid": func(a []string) error { return unix.Chmod(a[0], 0o2755) },
 	"fchmod-setid": victimFchmodSetID,
+
+	"drop-chmod":           victimDrop,
+	"without-capabilities": victimWithoutCapabilities,
+	"signalled":            victimSignalled,
 
 	"userns":    victimUserNamespace,
 	"io_uring":  victimRing,
@@ -58,6 +63,14 @@ func victimDo(effect string, args []string) error {
 		return err
 	}
 	return nil
+}
+
+func victimChmod(a []string) error { return unix.Chmod(a[0], 0o600) }
+
+func victimChown(a []string) error { return unix.Lchown(a[0], victimNobody, victimNobody) }
+
+func victimUtimensat(a []string) error {
+	return unix.UtimesNano(a[0], []unix.Timespec{{Sec: 1}, {Sec: 1}})
 }
 
 // victimErrno makes an error of a raw call's errno.

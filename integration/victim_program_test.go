@@ -23,9 +23,10 @@ import (
 //	as-victim one CALL ARGUMENT... one attempt
 //	as-victim under VARIANT        all, under that filter and nothing else
 //	as-victim do EFFECT ARGUMENT...
+//	as-victim metadata             every act on standard input
 func victimProgram(args []string) int {
 	runtime.LockOSThread()
-	err := fmt.Errorf("%q: want all, one, under or do", args)
+	err := fmt.Errorf("%q: want all, one, under, do or metadata", args)
 	switch args[0] {
 	case "all":
 		err = victimAll()
@@ -35,6 +36,8 @@ func victimProgram(args []string) int {
 		err = victimUnder(args[1])
 	case "do":
 		err = victimDo(args[1], args[2:])
+	case "metadata":
+		err = metadataVictim()
 	}
 	status := 0
 	if err != nil {

@@ -125,6 +125,7 @@ mq_notify -1
 mq_getsetattr -1
 openat2 -100 missing zeros
 connect -1 zeros 16
+seccomp 1 8
 chmod missing
 fchmod -1
 fchmodat -100 missing

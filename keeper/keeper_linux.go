@@ -21,10 +21,10 @@ type Keeper struct {
 	// tree is why the keeper does not own all descendants of its process; nil
 	// where it does.
 	tree error
-	// broker is why commands get no broker; nil where they do. outer is what
-	// surrounds this process.
+	// broker is why commands get no broker; nil where they do. around is what
+	// judges this process's own calls.
 	broker error
-	outer  broker.Around
+	around broker.Around
 	// closing says that Close was called.
 	closing atomic.Bool
 
@@ -65,18 +65,37 @@ func Start(o Options) (*Keeper, error) {
 		ours.close()
 		return nil, err
 	}
-	k := &Keeper{conn: ours, tree: tree, broker: broker.Available(), outer: broker.Outer(), read: make(chan struct{}), runs: map[uint64]*Process{}}
-	go serve(server, o)
+	k := &Keeper{conn: ours, tree: tree, around: broker.LookAround(), read: make(chan struct{}), runs: map[uint64]*Process{}}
+	threads, err := brokerThreads(k.around)
+	k.broker = err
+	go serve(server, o, threads)
 	go k.events()
 	return k, nil
 }
+
+// brokerThreads are what brokers work on, or why there are none.
+func brokerThreads(around broker.Around) (*broker.Threads, error) {
+	if around != (broker.Around{}) {
+		return nil, errAround
+	}
+	if err := broker.Available(); err != nil {
+		return nil, err
+	}
+	return broker.NewThreads(confine.Kept)
+}
+
+var errAround = errors.New("the sandbox around this one judges already")
 
 // Tree says why a command's whole tree is not killed with it; nil where it is.
 func (k *Keeper) Tree() error { return k.tree }
 
 // Broker says who judges the calls of commands that a filter cannot.
 func (k *Keeper) Broker() confine.Broker {
-	return confine.Broker{Missing: k.broker, Outer: k.outer == broker.ABroker, Refused: k.outer == broker.ARefusal}
+	b := confine.Broker{Missing: k.broker, Refused: k.around.Refused}
+	if k.around.Roots > 0 {
+		b.Outer = &confine.OuterBroker{Roots: k.around.Roots, Holds: k.around.Holds}
+	}
+	return b
 }
 
 // Close kills every run that is left, waits until all are reaped, and ends the

@@ -21,6 +21,8 @@ type server struct {
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
+	// threads are the brokers'; nil where there are none.
+	threads *broker.Threads
 	// closing is closed when the other end is.
 	closing chan struct{}
 
@@ -40,14 +42,17 @@ type run struct {
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
-func serve(c *conn, o Options) {
-	s := &server{conn: c, options: o, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
+func serve(c *conn, o Options, threads *broker.Threads) {
+	s := &server{conn: c, options: o, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
 	close(s.closing)
 	s.killAll()
 	if s.wait() {
 		close(s.births)
+	}
+	if threads != nil {
+		threads.Close()
 	}
 	c.close()
 }
@@ -150,7 +155,7 @@ func (s *server) listen(c *child, req request, roots []*os.File) (*broker.Broker
 	err = errNoListener
 	var b *broker.Broker
 	if listener != nil {
-		b, err = broker.Serve(broker.Config{Listener: listener, Roots: roots, Kept: confine.Kept})
+		b, err = broker.Serve(broker.Config{Listener: listener, Roots: roots, Threads: s.threads})
 	}
 	if err != nil {
 		return nil, &event{Run: req.Run, Kind: failed, Step: stepBroker, Errno: errnoOf(err)}

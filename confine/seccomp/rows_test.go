@@ -147,6 +147,8 @@ func processRows() []row {
 
 func groupRows() []row {
 	return slices.Concat(
+		refused(MetadataAsked, unix.EBUSY, "seccomp", a{1, 8, 0x7fff00001000}, a{1, 0x28, 0x7fff00001000}, a{1, 0x1_00000009}, a{1, minusOne}),
+		allowed("seccomp", a{1, 0, 0x7fff00001000}, a{1, 1, 0x7fff00001000}, a{1, 0x20}, a{0}, a{2, 0, 0x7fff00001000}, a{3}),
 		refused(IPC, unix.EPERM, "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"),
 		refused(IPC, unix.EPERM, "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"),
 		[]row{{"openat2", a{5, 1, 1, 24}, unix.ENOSYS, []Group{Base}, nil}},

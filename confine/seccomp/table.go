@@ -21,6 +21,7 @@ func Table() []Rule {
 		expand(Unix, unixClauses()),
 		expand(MetadataClosed, metadataClauses(unix.EACCES)),
 		expand(MetadataAsked, metadataClauses(ask)),
+		expand(MetadataAsked, listenerClauses()),
 		expand(SetID, setIDClauses()),
 		expand(Truncate, truncateClauses()),
 		expand(Signals, signalClauses()),

@@ -27,6 +27,16 @@ func metadataClauses(answer unix.Errno) []clause {
 	}
 }
 
+// listenerClauses keep the broker the only one who is asked. The kernel allows a
+// chain of filters one listener, but only while that is open: when the broker is
+// gone a later filter of the command's would be asked instead, and its listener
+// could let the calls through.
+func listenerClauses() []clause {
+	return []clause{
+		{unix.EBUSY, "a listener of the command's own would answer for the broker when that is gone", "seccomp", anyOf(has(1, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))},
+	}
+}
+
 // setIDClauses look at nothing but the mode, so they refuse the bits on
 // directories too, where they are harmless.
 func setIDClauses() []clause {

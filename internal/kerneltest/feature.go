@@ -19,6 +19,11 @@ const (
 	OrdinaryUser Feature = "user"
 	// Terminal means that a pseudo-terminal can be made and opened.
 	Terminal Feature = "tty"
+	// Broker means that a filter can have a listener that signals leave alone
+	// (Linux 5.19).
+	Broker Feature = "broker"
+	// FUSE means that this process can open /dev/fuse.
+	FUSE Feature = "fuse"
 )
 
 const landlockName = "landlock"
@@ -62,6 +67,10 @@ func (f Feature) check() error {
 		return checkUID(os.Getuid() != 0)
 	case Terminal:
 		return openTerminal()
+	case Broker:
+		return askListener()
+	case FUSE:
+		return openDevice("/dev/fuse")
 	}
 	_, err = exec.LookPath(name)
 	return err

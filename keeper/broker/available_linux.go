@@ -38,26 +38,3 @@ func canWalk() error {
 	}
 	return unix.Close(fd)
 }
-
-// Around is what surrounds this process.
-type Around uint8
-
-const (
-	Nothing Around = iota
-	// ABroker: a broker of this kind judges the calls.
-	ABroker
-	// ARefusal: a filter refuses the calls, whatever they are about.
-	ARefusal
-)
-
-// Outer asks what judges this process's own calls already.
-func Outer() Around {
-	value, _, errno := unix.Syscall(unix.SYS_FCHMOD, ^uintptr(0), handshakeMode, 0)
-	switch {
-	case errno == 0 && value == handshakeValue:
-		return ABroker
-	case errno == unix.EACCES:
-		return ARefusal
-	}
-	return Nothing
-}

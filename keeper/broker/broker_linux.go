@@ -18,9 +18,10 @@ import (
 type Broker struct {
 	listener *os.File
 	raw      syscall.RawConn
+	alarm    *alarm
 	roots    *roots
 	shapes   map[int32]shape
-	kept     uint64
+	threads  *Threads
 	before   identity // our own, with all capabilities
 	facts    facts
 
@@ -40,17 +41,19 @@ type Config struct {
 	// opened with O_PATH. They stay the caller's and must be open while the
 	// broker runs.
 	Roots []*os.File
-	// Kept are the capabilities that a command may have, as a bit mask.
-	Kept uint64
+	// Threads are what the broker works on; brokers may share them.
+	Threads *Threads
 }
 
 // Serve starts to answer. It returns at once.
 func Serve(c Config) (*Broker, error) {
-	b := &Broker{kept: c.Kept, shapes: shapes(), ended: make(chan struct{})}
+	b := &Broker{threads: c.Threads, shapes: shapes(), ended: make(chan struct{})}
 	err := b.open(c)
 	c.Listener.Close()
 	if err == nil {
-		err = b.look(c.Roots)
+		if err = b.look(c.Roots); err != nil {
+			b.shut()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start the broker: %w", err)
@@ -59,19 +62,23 @@ func Serve(c Config) (*Broker, error) {
 	return b, nil
 }
 
-// open hands the listener to the runtime's poller, which takes what does not
-// block when it becomes a file.
+// open takes a descriptor of its own, which the runtime's poller does not know.
 func (b *Broker) open(c Config) error {
 	fd, err := unix.FcntlInt(c.Listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
-		err = unix.SetNonblock(fd, true)
+		err = unix.SetNonblock(fd, false)
 	}
 	if err != nil {
 		return err
 	}
 	wakeOnThisCPU(fd)
 	b.listener = os.NewFile(uintptr(fd), "listener")
-	b.raw, err = b.listener.SyscallConn()
+	if b.raw, err = b.listener.SyscallConn(); err == nil {
+		b.alarm, err = newAlarm(fd)
+	}
+	if err != nil {
+		b.listener.Close()
+	}
 	return err
 }
 
@@ -98,8 +105,13 @@ func (b *Broker) use(f func(listener int) error) error {
 // Close ends the broker: the calls of what is left of the run fail with ENOSYS.
 func (b *Broker) Close() {
 	b.closed.Store(true)
-	b.listener.Close()
+	b.shut()
 	<-b.ended
+}
+
+func (b *Broker) shut() {
+	b.alarm.file.Close()
+	b.listener.Close()
 }
 
 // Done is closed when nothing of the run is left, or after Close.
@@ -121,10 +133,9 @@ func (b *Broker) Err() error {
 func (b *Broker) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failed == nil && !b.closed.Load() {
+	if !b.closed.Swap(true) {
 		b.failed = err
 	}
-	b.closed.Store(true)
 }
 
 // watch waits in the runtime's poller, which holds no thread, and has workers
@@ -134,16 +145,22 @@ func (b *Broker) watch() {
 	for !b.closed.Load() && b.asked() {
 		b.serve()
 	}
-	b.listener.Close()
+	b.closed.Store(true) // what a worker that hangs finds then is no failure
+	b.shut()
 	b.dismiss()
 }
 
 // asked waits for a notification. It is false when none can come any more.
 func (b *Broker) asked() bool {
 	var events int16
-	err := b.raw.Read(func(fd uintptr) bool {
-		events = pending(int(fd), 0)
-		return events != 0
+	err := b.alarm.wait(func(alarm int) (done bool, err error) {
+		err = b.use(func(listener int) error {
+			if events, err = pending(listener, 0); err != nil {
+				return err
+			}
+			return arm(alarm, listener, events == 0)
+		})
+		return events != 0, err
 	})
 	if err != nil {
 		b.fail(fmt.Errorf("wait for calls: %w", err)) // counts unless it was closed
@@ -152,12 +169,12 @@ func (b *Broker) asked() bool {
 }
 
 // pending polls for that long. POLLHUP says that nothing uses the filter any more.
-func pending(listener int, wait time.Duration) int16 {
+func pending(listener int, wait time.Duration) (int16, error) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(poll, int(wait/time.Millisecond))
 		if !errors.Is(err, unix.EINTR) {
-			return poll[0].Revents
+			return poll[0].Revents, err
 		}
 	}
 }

@@ -26,10 +26,45 @@ func (t *thread) openCaller(tid uint32) (*caller, error) {
 	return c, err
 }
 
+// caller returns the caller of that number. The last one's directory stays open:
+// most calls come from the thread that made the one before. Where it is known
+// and alive it is still the holder of its number, so it sent what has come since.
+// That its identity can be read shows that as well as asking.
+func (t *thread) caller(tid uint32) (c *caller, known bool, err error) {
+	if t.last != nil && t.last.tid == tid && (!t.alone || t.last.alive()) {
+		return t.last, true, nil
+	}
+	t.forget()
+	c, err = t.openCaller(tid)
+	if err == nil {
+		t.last = c
+	}
+	return c, false, err
+}
+
+func (t *thread) forget() {
+	if t.last != nil {
+		t.last.close()
+		t.last = nil
+	}
+}
+
+// alive says that the thread has not been reaped.
+func (c *caller) alive() bool {
+	var stat unix.Stat_t
+	return unix.Fstatat(c.proc, "status", &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
 func (c *caller) close() {
+	c.rest()
 	unix.Close(c.proc)
+}
+
+// rest closes the memory, which is another one after execve.
+func (c *caller) rest() {
 	if c.memory >= 0 {
 		unix.Close(c.memory)
+		c.memory = -1
 	}
 }
 
@@ -62,9 +97,18 @@ func (c *caller) descriptor(n int) (int, error) {
 }
 
 // placeOnly says whether the descriptor is open for its place alone (O_PATH):
-// calls on a descriptor do not take those.
+// calls on a descriptor do not take those. The mode of its link has a bit for
+// reading and one for writing; only access mode 3 has neither as well.
 func (c *caller) placeOnly(n int) (bool, error) {
-	info, err := c.read("fdinfo/" + strconv.Itoa(n))
+	name := strconv.Itoa(n)
+	var stat unix.Stat_t
+	_, err := c.thread.look(func() (int, error) {
+		return -1, unix.Fstatat(c.proc, "fd/"+name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err == nil && stat.Mode&(unix.S_IRUSR|unix.S_IWUSR) != 0 {
+		return false, nil
+	}
+	info, err := c.read("fdinfo/" + name)
 	if err != nil {
 		return false, err
 	}
@@ -72,34 +116,39 @@ func (c *caller) placeOnly(n int) (bool, error) {
 	return flags&unix.O_PATH != 0, err
 }
 
-// read returns the content of an entry of the caller's directory.
+// read returns the content of an entry of the caller's directory, until the next
+// text is read. These are made as a whole, so a short read is the last.
 func (c *caller) read(name string) ([]byte, error) {
 	fd, err := c.open(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	content := make([]byte, 0, 4096)
+	content := c.thread.scratch()[:0]
 	for {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
 		}
-		n, err := unix.Read(fd, content[len(content):cap(content)])
-		if n <= 0 || err != nil {
+		room := content[len(content):cap(content)]
+		n, err := unix.Read(fd, room)
+		if err != nil {
 			return content, err
 		}
 		content = content[:len(content)+n]
+		if n < len(room) {
+			return content, nil
+		}
 	}
 }
 
 // field returns the value of a "name:" line.
 func field(text []byte, name string) string {
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return string(bytes.TrimSpace(value))
-		}
+	rest, found := bytes.CutPrefix(text, []byte(name+":"))
+	if !found {
+		_, rest, _ = bytes.Cut(text, []byte("\n"+name+":"))
 	}
-	return ""
+	value, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(bytes.TrimSpace(value))
 }
 
 // peek copies the caller's memory, as much of it as there is.
@@ -131,7 +180,7 @@ func (c *caller) bytes(address uint64, n int) ([]byte, error) {
 // text copies a string up to its NUL byte, once: what its bytes become later
 // does not count.
 func (c *caller) text(address uint64, limit int, tooLong error) (string, error) {
-	b := make([]byte, limit)
+	b := c.thread.scratch()[:limit]
 	n, err := c.peek(address, b)
 	if err != nil {
 		return "", err

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"errors"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +12,9 @@ import (
 
 // change is what a call does to its file, with everything read from the caller.
 type change interface {
+	// nothing says that there is nothing to do, for which the kernel does not
+	// even look at the path.
+	nothing() bool
 	// apply makes the change, with the identity of this thread.
 	apply(p *pin) error
 	// forbidden names the rule that refuses the change wherever the file lies;
@@ -46,7 +51,17 @@ const setIDBits = unix.S_ISUID | unix.S_ISGID
 // modeChange is the new mode's permission bits.
 type modeChange uint32
 
-func (m modeChange) apply(p *pin) error { return unix.Fchmodat(unix.AT_FDCWD, p.link(), uint32(m), 0) }
+func (m modeChange) nothing() bool { return false }
+
+// apply walks through /proc where the kernel does not know fchmodat2 (before
+// Linux 6.6) or a filter around us does not.
+func (m modeChange) apply(p *pin) error {
+	err := unix.Fchmodat(p.fd, "", uint32(m), unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM) {
+		return unix.Fchmodat(unix.AT_FDCWD, p.link(), uint32(m), 0)
+	}
+	return err
+}
 
 // forbidden leaves the set-group-id bit to directories, where it only says whose
 // group new files get. A bit that a file has already is refused as well: a write
@@ -72,6 +87,8 @@ func (m modeChange) ordinary(p *pin, who identity) unix.Errno {
 type ownerChange struct{ uid, gid uint32 }
 
 const unchanged = ^uint32(0)
+
+func (o ownerChange) nothing() bool { return false }
 
 func (o ownerChange) apply(p *pin) error {
 	return unix.Fchownat(p.fd, "", int(int32(o.uid)), int(int32(o.gid)), unix.AT_EMPTY_PATH)
@@ -115,24 +132,35 @@ func (r request) timesChange(c *caller) (change, error) {
 	return r.times.read(numbers)
 }
 
-// read checks the times as the kernel does (fs/utimes.c).
+// read checks microseconds as the kernel does, before it looks at the path
+// (fs/utimes.c). Nanoseconds it checks last, when the change is made.
 func (l layout) read(n [4]int64) (change, error) {
 	if l == seconds {
 		return timesChange{{Sec: n[0]}, {Sec: n[1]}}, nil
 	}
 	times := timesChange{{Sec: n[0], Nsec: n[1]}, {Sec: n[2], Nsec: n[3]}}
+	if l == nanoseconds {
+		return times, nil
+	}
 	for i := range times {
-		part := &times[i].Nsec
-		switch {
-		case l == nanoseconds && (*part == unix.UTIME_NOW || *part == unix.UTIME_OMIT):
-			continue
-		case l == microseconds && *part >= 0 && *part < 1e6:
-			*part *= 1000
-		case l == microseconds || *part < 0 || *part >= 1e9:
+		if times[i].Nsec < 0 || times[i].Nsec >= 1e6 {
 			return nil, unix.EINVAL
 		}
+		times[i].Nsec *= 1000
 	}
 	return times, nil
+}
+
+// valid is asked where the kernel is not.
+func (t timesChange) valid() bool {
+	return !slices.ContainsFunc(t, func(at unix.Timespec) bool {
+		special := at.Nsec == unix.UTIME_NOW || at.Nsec == unix.UTIME_OMIT
+		return !special && (at.Nsec < 0 || at.Nsec >= 1e9)
+	})
+}
+
+func (t timesChange) nothing() bool {
+	return t != nil && t[0].Nsec == unix.UTIME_OMIT && t[1].Nsec == unix.UTIME_OMIT
 }
 
 func (t timesChange) apply(p *pin) error {
@@ -149,6 +177,8 @@ func (t timesChange) now() bool {
 
 func (t timesChange) ordinary(p *pin, who identity) unix.Errno {
 	switch {
+	case !t.valid():
+		return unix.EINVAL
 	case p.ownedBy(who):
 		return 0
 	case t.now():
@@ -193,6 +223,8 @@ func (r request) attributeChange(c *caller) (change, error) {
 	return a, err
 }
 
+func (a attributeChange) nothing() bool { return false }
+
 func (a attributeChange) apply(p *pin) error {
 	if a.remove {
 		return unix.Removexattr(p.link(), a.name)
@@ -208,11 +240,34 @@ func (a attributeChange) forbidden(*pin) string {
 }
 
 func (a attributeChange) ordinary(p *pin, who identity) unix.Errno {
-	if errno := p.attribute(a.name); errno == unix.EOPNOTSUPP || a.remove && errno != 0 {
+	exists := p.attribute(a.name)
+	if exists == unix.EOPNOTSUPP {
+		return exists
+	}
+	if errno := a.permitted(p, who); errno != 0 {
 		return errno
 	}
 	switch {
+	case exists == 0 && a.flags&unix.XATTR_CREATE != 0:
+		return unix.EEXIST
+	case exists == unix.ENODATA && a.remove && a.list():
+		return 0
+	case exists == unix.ENODATA && (a.remove || a.flags&unix.XATTR_REPLACE != 0), exists == unix.EINVAL:
+		return exists
+	}
+	return 0
+}
+
+// list says that the attribute is an access control list: one that is not there
+// is removed without an error.
+func (a attributeChange) list() bool { return strings.HasPrefix(a.name, "system.posix_acl_") }
+
+func (a attributeChange) permitted(p *pin, who identity) unix.Errno {
+	switch {
 	case strings.HasPrefix(a.name, "user."):
+		if !p.takesUserAttributes(who) {
+			return unix.EPERM
+		}
 		return p.writable()
 	case a.name == "security.capability" && !who.can(unix.CAP_SETFCAP):
 		return unix.EPERM

@@ -48,13 +48,20 @@ func parseIdentity(status []byte) (identity, error) {
 	return i, err
 }
 
+func (c *caller) identity() (identity, error) {
+	status, err := c.read("status")
+	if err != nil {
+		return identity{}, err
+	}
+	return parseIdentity(status)
+}
+
 // fourth is the number for file accesses of "real effective saved file".
 func fourth(ids string) (uint32, error) {
-	fields := strings.Fields(ids)
-	if len(fields) != 4 {
+	if strings.Count(ids, "\t") != 3 {
 		return 0, fmt.Errorf("read an identity: got %q, wanted four numbers", ids)
 	}
-	n, err := strconv.ParseUint(fields[3], 10, 32)
+	n, err := strconv.ParseUint(ids[strings.LastIndexByte(ids, '\t')+1:], 10, 32)
 	return uint32(n), err
 }
 
@@ -76,6 +83,18 @@ type thread struct {
 	// alone says that nothing it starts can get another identity: it has no
 	// capabilities, and one user and one group.
 	alone bool
+	// last is the caller of the call before, or nil.
+	last *caller
+	// buffer is for what is read and then looked at: allocated anew for each
+	// call it would keep the collector busy.
+	buffer []byte
+}
+
+func (t *thread) scratch() []byte {
+	if t.buffer == nil {
+		t.buffer = make([]byte, unix.PathMax)
+	}
+	return t.buffer
 }
 
 // newThread gives up every capability but the kept ones, for good.

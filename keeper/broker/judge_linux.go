@@ -16,27 +16,22 @@ type answer struct {
 
 func refuse(errno unix.Errno) answer { return answer{errno: errno} }
 
-// The handshake is a call that no kernel takes, a mode for descriptor -1: EBADF.
-// Only this broker answers it. That is how a sandbox inside ours learns that it
-// is inside. The mode has no set-id bits, which a filter in between may refuse.
-const (
-	handshakeMode  = 0x5342500d
-	handshakeValue = 0x5342500e
-)
-
 // judge answers one call. The thread then has the caller's identity.
 func (b *Broker) judge(t *thread, n notification) answer {
 	s, known := b.shapes[n.number]
 	if !known || n.arch != auditArch {
 		return refuse(unix.ENOSYS)
 	}
-	if s.op == fact.OpChmod && s.path == none && int32(n.args[0]) == -1 && uint32(n.args[1]) == handshakeMode {
-		return answer{value: handshakeValue}
+	if greeting(n) {
+		return answer{value: greeted + int64(len(b.roots.list))}
 	}
 	r := request{shape: s, args: n.args}
 	c, err := b.admit(t, n)
 	if c != nil {
-		defer c.close()
+		defer c.rest()
+	}
+	if err == nil && asksForRoot(n) {
+		return b.tellRoot(c, n)
 	}
 	if err == nil {
 		err = b.perform(c, r)
@@ -54,23 +49,26 @@ var (
 )
 
 // admit opens the caller and takes its identity. That the notification is still
-// valid afterwards shows that the thread is the one that sent it.
+// valid after its directory was opened shows that the thread is the one that
+// sent it.
 func (b *Broker) admit(t *thread, n notification) (*caller, error) {
-	c, err := t.openCaller(n.pid)
+	c, known, err := t.caller(n.pid)
 	if err != nil {
-		return c, errUnreadable
+		return nil, errUnreadable
 	}
-	if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
-		return c, err // nobody waits for it
+	if !known {
+		if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
+			return c, err // nobody waits for it
+		}
 	}
 	if t.alone {
 		return c, nil
 	}
-	status, err := c.read("status")
-	if err != nil {
-		return c, err
+	who, err := c.identity()
+	if err != nil && known {
+		t.forget()
+		return b.admit(t, n)
 	}
-	who, err := parseIdentity(status)
 	if err != nil {
 		return c, err
 	}
@@ -82,11 +80,11 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 
 // perform does what the call asks, where it may.
 func (b *Broker) perform(c *caller, r request) error {
-	named, err := r.target()
-	if err != nil {
+	change, err := r.change(c) // the kernel looks at times before flags
+	if err != nil || change.nothing() {
 		return err
 	}
-	change, err := r.change(c)
+	named, err := r.target()
 	if err != nil {
 		return err
 	}
@@ -114,7 +112,7 @@ func (b *Broker) perform(c *caller, r request) error {
 // denied refuses a change. It is a denial only where the kernel would have made
 // the change: else the kernel's own answer is given.
 func (b *Broker) denied(t *thread, p *pin, c change, d fact.Denial, errno unix.Errno) error {
-	ordinary := p.frozen()
+	ordinary := p.frozen(c)
 	if ordinary == 0 {
 		ordinary = c.ordinary(p, b.outside(t))
 	}

@@ -42,12 +42,29 @@ func linkTo(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 // place is where the kernel says that the file lies: a hint, since it may be
 // moved while this is read.
 func place(fd int) (string, error) {
-	buffer := make([]byte, unix.PathMax)
-	n, err := unix.Readlink(linkTo(fd), buffer)
-	return string(buffer[:max(n, 0)]), err
+	var buffer [512]byte // most are short
+	n, err := unix.Readlink(linkTo(fd), buffer[:])
+	if n < len(buffer) {
+		return string(buffer[:max(n, 0)]), err
+	}
+	long := make([]byte, unix.PathMax)
+	n, err = unix.Readlink(linkTo(fd), long)
+	return string(long[:max(n, 0)]), err
 }
 
 func (p *pin) ownedBy(who identity) bool { return who.owns(p.stat.Uid) || who.can(unix.CAP_FOWNER) }
+
+// takesUserAttributes: files and directories do, a sticky directory only its
+// owner's (fs/xattr.c, xattr_permission).
+func (p *pin) takesUserAttributes(who identity) bool {
+	switch p.kind() {
+	case unix.S_IFREG:
+		return true
+	case unix.S_IFDIR:
+		return p.stat.Mode&unix.S_ISVTX == 0 || p.ownedBy(who)
+	}
+	return false
+}
 
 // writable asks the kernel, which knows of access control lists, for the
 // identity of this thread.
@@ -61,22 +78,36 @@ func (p *pin) attribute(name string) unix.Errno {
 	return errnoOf(err)
 }
 
-// frozen says what refuses every change: a read-only file system, an immutable
-// file, or /proc, which has no modes to change.
-func (p *pin) frozen() unix.Errno {
+// frozen says what refuses the change whoever asks: a read-only file system, an
+// immutable file, one that can only grow, or a file system that has no such thing
+// to change for long (fs/attr.c, fs/xattr.c, fs/proc/base.c).
+func (p *pin) frozen(c change) unix.Errno {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(p.fd, &fs); err != nil {
 		return errnoOf(err)
 	}
-	var x unix.Statx_t
-	err := unix.Statx(p.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &x)
 	switch {
 	case fs.Flags&unix.ST_RDONLY != 0:
 		return unix.EROFS
-	case fs.Type == unix.PROC_SUPER_MAGIC, err == nil && x.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0:
+	case fs.Type == unix.ANON_INODE_FS_MAGIC:
+		return unix.EOPNOTSUPP
+	case fs.Type == unix.PROC_SUPER_MAGIC, p.fixed(c): // what /proc has is made anew all the time
 		return unix.EPERM
 	}
 	return 0
+}
+
+// fixed: a file that can only grow still takes the present as its times.
+func (p *pin) fixed(c change) bool {
+	var x unix.Statx_t
+	if unix.Statx(p.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &x) != nil {
+		return false
+	}
+	times, is := c.(timesChange)
+	if is && times.now() {
+		return x.Attributes&unix.STATX_ATTR_IMMUTABLE != 0
+	}
+	return x.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0
 }
 
 // anonymous says that the file has no name anywhere: a pipe, a socket, a memory

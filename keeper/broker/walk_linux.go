@@ -17,9 +17,6 @@ type walker struct {
 	at     int      // where it is, O_PATH
 	rest   []string // names still to be walked, the next one last
 	links  int
-	// process is the directory of a process that it is in, by its number; empty
-	// elsewhere.
-	process string
 }
 
 // maxLinks is the kernel's own bound (MAXSYMLINKS).
@@ -66,9 +63,9 @@ func (w *walker) push(path string) {
 	}
 }
 
-func (w *walker) move(fd int, process string) {
+func (w *walker) move(fd int) {
 	unix.Close(w.at)
-	w.at, w.process = fd, process
+	w.at = fd
 }
 
 func (w *walker) step() error {
@@ -77,11 +74,11 @@ func (w *walker) step() error {
 	if name == "." || name == ".." {
 		fd, err := unix.Openat(w.at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			w.move(fd, "")
+			w.move(fd)
 		}
 		return err
 	}
-	fd, err := unix.Openat(w.at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := w.open(name, unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -89,7 +86,7 @@ func (w *walker) step() error {
 	err = unix.Fstat(fd, &stat)
 	follow := stat.Mode&unix.S_IFMT == unix.S_IFLNK && (len(w.rest) > 0 || !w.link)
 	if err == nil && !follow {
-		w.move(fd, w.enter(name))
+		w.move(fd)
 		return nil
 	}
 	defer unix.Close(fd)
@@ -99,12 +96,20 @@ func (w *walker) step() error {
 	return err
 }
 
-// enter is the process whose directory the next name leads into or stays in.
-func (w *walker) enter(name string) string {
-	if w.process == "" && w.atProcRoot() {
-		return name
+// processOf is the process whose directory a file in /proc lies in. Nothing there
+// can be renamed, so the kernel's word for the place is more than a hint; in
+// another proc file system the same number may be another process.
+func processOf(fd int) string {
+	if !inProc(fd) {
+		return ""
 	}
-	return w.process
+	where, err := place(fd)
+	below, is := strings.CutPrefix(where, "/proc/")
+	if err != nil || !is {
+		return ""
+	}
+	process, _, _ := strings.Cut(below, "/")
+	return process
 }
 
 func (w *walker) atProcRoot() bool {
@@ -127,7 +132,7 @@ func (w *walker) follow(symlink int, name string) error {
 	if err == nil {
 		unix.Close(fd)
 	}
-	if !errors.Is(err, unix.ELOOP) {
+	if !errors.Is(err, unix.ELOOP) && !denied(err) { // denied: of a caller that is undumpable
 		return w.readLink(symlink)
 	}
 	return w.jump(name)
@@ -157,7 +162,7 @@ func (w *walker) readLink(symlink int) error {
 		if err != nil {
 			return err
 		}
-		w.move(fd, "")
+		w.move(fd)
 	}
 	w.push(text)
 	return nil
@@ -166,20 +171,32 @@ func (w *walker) readLink(symlink int) error {
 // jump follows a link that is no path: the kernel puts the walker where the
 // caller's process has something open. Other processes' are not followed.
 func (w *walker) jump(name string) error {
-	group, err := w.caller.group()
-	if err != nil {
-		return err
-	}
-	if w.process != group && w.process != w.caller.number() {
+	if !w.atHome() {
 		return unix.EACCES
 	}
-	fd, err := w.caller.thread.look(func() (int, error) {
-		return unix.Openat(w.at, name, unix.O_PATH|unix.O_CLOEXEC, 0)
-	})
+	fd, err := w.open(name, 0)
 	if err == nil {
-		w.move(fd, "")
+		w.move(fd)
 	}
 	return err
+}
+
+// open opens a name. A caller that is undumpable may not look into its own
+// directory of /proc, though the kernel lets it: that is for who asks about others.
+func (w *walker) open(name string, flags int) (int, error) {
+	open := func() (int, error) { return unix.Openat(w.at, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0) }
+	fd, err := open()
+	if denied(err) && w.atHome() {
+		return w.caller.thread.look(open)
+	}
+	return fd, err
+}
+
+// atHome says that the walker is in the directory of the caller's process.
+func (w *walker) atHome() bool {
+	process := processOf(w.at)
+	group, err := w.caller.group()
+	return err == nil && process != "" && (process == group || process == w.caller.number())
 }
 
 func (c *caller) number() string { return strconv.FormatUint(uint64(c.tid), 10) }

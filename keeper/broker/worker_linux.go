@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (b *Broker) serve() {
 	}
 }
 
-// hire starts a worker. While all there may be hang, calls are turned away; nil
+// hire puts a worker to work. While all there may be hang, calls are turned away; nil
 // where the broker ends first.
 func (b *Broker) hire() *worker {
 	for b.workers.Load() >= maxWorkers {
@@ -62,7 +61,7 @@ func (b *Broker) hire() *worker {
 	}
 	b.workers.Add(1)
 	w := &worker{broker: b, cold: make(chan struct{})}
-	go w.run()
+	b.threads.do(w.run)
 	return w
 }
 
@@ -71,7 +70,7 @@ func (b *Broker) hire() *worker {
 func (b *Broker) turnAway() bool {
 	n, got, err := b.take(patience)
 	if got {
-		err = b.use(func(listener int) error { return respond(listener, response{id: n.id, error: -int32(unix.EAGAIN)}) })
+		err = b.reply(response{id: n.id, error: -int32(unix.EAGAIN)})
 	}
 	return err == nil
 }
@@ -83,17 +82,32 @@ func (b *Broker) dismiss() {
 	}
 }
 
-// take waits that long for a call.
+// take waits that long for a call. An error ends the broker: one that cannot
+// take calls would be told of them for ever.
 func (b *Broker) take(wait time.Duration) (n notification, got bool, err error) {
 	err = b.use(func(listener int) error {
-		if pending(listener, wait)&unix.POLLIN == 0 {
-			return nil
+		events, err := pending(listener, wait)
+		if err != nil || events&unix.POLLIN == 0 {
+			return err
 		}
 		n, err = receive(listener)
 		got = err == nil
 		return ignore(err, unix.ENOENT) // killed meanwhile
 	})
+	if err != nil {
+		b.fail(fmt.Errorf("take a call: %w", err))
+	}
 	return n, got, err
+}
+
+// reply answers a call. A caller that cannot be answered would wait for ever: the
+// broker ends, and the kernel answers.
+func (b *Broker) reply(r response) error {
+	err := b.use(func(listener int) error { return respond(listener, r) })
+	if err != nil {
+		b.fail(fmt.Errorf("answer a call: %w", err))
+	}
+	return err
 }
 
 func ignore(err error, expected unix.Errno) error {
@@ -103,22 +117,22 @@ func ignore(err error, expected unix.Errno) error {
 	return err
 }
 
-// run is the life of a worker. Its thread is never unlocked, so it ends with it,
-// and with all that it had become.
-func (w *worker) run() {
-	runtime.LockOSThread()
+// run answers calls on a thread until there are none. What breaks it ends the
+// broker, and the thread is not used again.
+func (w *worker) run(t *thread, err error) {
 	defer close(w.cold)
 	defer w.broker.workers.Add(-1)
-	defer func() {
-		if r := recover(); r != nil {
-			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
-		}
-	}()
-	t, err := newThread(w.broker.kept)
 	if err != nil {
 		w.broker.fail(err)
 		return
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			t.spoiled = true
+			w.broker.fail(fmt.Errorf("the broker failed: %v", r))
+		}
+	}()
+	defer t.forget()
 	for w.next(t) {
 	}
 }
@@ -133,13 +147,11 @@ func (w *worker) next(t *thread) bool {
 	w.begin()
 	own := t.now
 	a := b.judge(t, n)
-	err = b.use(func(listener int) error {
-		return respond(listener, response{id: n.id, error: -int32(a.errno), value: a.value})
-	})
-	if err != nil || t.spoiled || t.assume(own) != nil {
+	err = b.reply(response{id: n.id, error: -int32(a.errno), value: a.value})
+	if t.assume(own) != nil { // which spoils it
 		return false
 	}
-	return w.finish()
+	return w.finish() && err == nil && !t.spoiled
 }
 
 func (w *worker) begin() {
