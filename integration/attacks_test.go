@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,11 +72,12 @@ if os.fork() == 0:
     if libc.ptrace(0x4206, leader, 0, 0) != 0: os._exit(1)
     for fd in (0, 1, 2): os.close(fd)
     os.write(w, b"x")
-    time.sleep(4)
+    time.sleep(%d)
     os._exit(0)
 os.read(r, 1)
 os._exit(7)
 `
+	text = fmt.Sprintf(text, int(kerneltest.Slow(4*time.Second).Seconds()))
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ os._exit(7)
 	}
 	begin := time.Now()
 	r, err := e.Run(t.Context(), s)
-	if err != nil || r.Exit.Code != 7 || time.Since(begin) > 3*time.Second {
+	if err != nil || r.Exit.Code != 7 || time.Since(begin) > kerneltest.Slow(3*time.Second) {
 		t.Errorf("got %+v, %v after %v; wanted exit code 7 at once", r.Exit, err, time.Since(begin))
 	}
 }

@@ -136,7 +136,7 @@ func TestInput(t *testing.T) {
 	defer reader.Close()
 	defer writer.Close()
 	begin := time.Now()
-	if r := run(t, e, executor.Request{Policy: p, Command: "echo done", Stdin: reader}); stdout(r) != "done\n" || time.Since(begin) > time.Second {
+	if r := run(t, e, executor.Request{Policy: p, Command: "echo done", Stdin: reader}); stdout(r) != "done\n" || time.Since(begin) > testLate {
 		t.Errorf("input that never comes: %q after %s", r.Stdout.Tail, time.Since(begin))
 	}
 }

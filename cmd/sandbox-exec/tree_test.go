@@ -64,7 +64,7 @@ func beats(t *testing.T, dir string) bool {
 	t.Helper()
 	alive := filepath.Join(dir, "alive")
 	forget(t, dir, "alive")
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(kerneltest.Slow(300 * time.Millisecond)); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if exists(t, alive) {
 			return true
 		}

@@ -32,17 +32,18 @@ skeleton() {
 	echo sandbox-exec-vm >"$root/etc/hostname"
 }
 
-# versioned adds the packages that hold what python3-minimal leads to.
+# versioned adds the packages that hold what python3-minimal leads to, and the
+# standard library that ordinary programs use.
 versioned() {
 	local python
 	python=$(basename "$(readlink -f /usr/bin/python3)")
-	packages+=("$python-minimal" "lib$python-minimal")
+	packages+=("$python-minimal" "lib$python-minimal" "lib$python-stdlib")
 }
 
 # userland copies the packages' files, and the libraries of every program.
 userland() {
 	dpkg -L "${packages[@]}" | sort -u |
-		grep -vE '^/usr/share/(doc|man|locale|info|lintian|doc-base|bash-completion|perl5|gitweb|git-core/contrib|i18n)|^/etc/|/__pycache__' |
+		grep -vE '^/usr/share/(doc|man|locale|info|lintian|doc-base|bash-completion|perl5|gitweb|git-core/contrib|i18n)|^/etc/|/__pycache__|/lib2to3/|/ensurepip/|/pydoc_data/' |
 		while read -r path; do
 			if [[ -L $path || -f $path ]]; then echo "$path"; fi
 		done >"$work/files"

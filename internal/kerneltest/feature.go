@@ -24,6 +24,13 @@ const (
 	Broker Feature = "broker"
 	// FUSE means that this process can open /dev/fuse.
 	FUSE Feature = "fuse"
+	// UserXattr means that files in the temporary directory can have attributes of
+	// the user's (on tmpfs since Linux 6.6).
+	UserXattr Feature = "xattr"
+	// NoLandlock means that the kernel has no Landlock, or that it is off.
+	NoLandlock Feature = "no-landlock"
+	// Capped means that UnderLandlock works on this architecture.
+	Capped Feature = "capped"
 )
 
 const landlockName = "landlock"
@@ -71,6 +78,12 @@ func (f Feature) check() error {
 		return askListener()
 	case FUSE:
 		return openDevice("/dev/fuse")
+	case UserXattr:
+		return setUserXattr()
+	case NoLandlock:
+		return lackLandlock()
+	case Capped:
+		return canCap()
 	}
 	_, err = exec.LookPath(name)
 	return err

@@ -1,0 +1,27 @@
+package kerneltest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// slowVariable says how many times slower than a machine of one's own this one
+// is: an emulated processor takes ten times as long for some things.
+const slowVariable = "SANDBOX_SLOW"
+
+// Slow returns a time that a test gives something to happen in, or takes it for
+// hanging, stretched for this machine. It is no time for what the product must be
+// quick at.
+func Slow(d time.Duration) time.Duration {
+	text := os.Getenv(slowVariable)
+	if text == "" {
+		return d
+	}
+	factor, err := strconv.Atoi(text)
+	if err != nil || factor < 1 {
+		panic(fmt.Sprintf("%s=%q: want a whole number of 1 or more", slowVariable, text))
+	}
+	return d * time.Duration(factor)
+}
