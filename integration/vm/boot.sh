@@ -17,9 +17,12 @@ esac
 
 mkdir -p "$dir"
 : >"$dir/tests"
+# The kernel unpacks archives that follow one another into one tree.
+cat "$image" "$(dirname "$kernel")/modules" >"$dir/initrd"
+trap 'rm -f "$dir/initrd"' EXIT
 nice -n "${VM_NICE:-0}" timeout -k 10 "${VM_DEADLINE:-600}" qemu-system-x86_64 "${accel[@]}" \
 	-smp "${VM_CPUS:-2}" -m "${VM_MEMORY:-2048}" -nodefaults -no-user-config -display none -no-reboot \
-	-serial stdio -serial "file:$dir/tests" -kernel "$kernel" -initrd "$image" \
+	-serial stdio -serial "file:$dir/tests" -kernel "$kernel" -initrd "$dir/initrd" \
 	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 $*" </dev/null 2>&1 |
 	sed -u 's,\r,,g' >"$dir/console" || echo "boot: qemu or its deadline: status ${PIPESTATUS[0]}" >>"$dir/console"
 marker=$(sed -n 's/^VM-EXIT //p' "$dir/console" | tail -n 1)

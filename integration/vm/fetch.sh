@@ -12,6 +12,9 @@ cache=$(cd "$here/../.." && pwd)/.cache/vm
 apt=$cache/apt
 kernels=$cache/kernels
 suites=(bullseye-security bookworm-security trixie-security bookworm-backports trixie-backports sid)
+# Before Linux 6.6 no file system that is built in has attributes of the user's:
+# these make an ext4 on a loop device, where they are modules.
+modules=(lib/crc16.ko fs/mbcache.ko fs/jbd2/jbd2.ko fs/ext4/ext4.ko drivers/block/loop.ko)
 fresh_minutes=720 # an index older than this is fetched again
 
 say() { echo "fetch: $*" >&2; }
@@ -106,18 +109,33 @@ unpack() { # RELEASE DIRECTORY
 		mkdir -p "$apt/download/tree"
 		(cd "$apt/download" && timeout 300 apt-get -c "$apt/apt.conf" download -qq "$package" >&2) || continue
 		dpkg-deb --fsys-tarfile "$apt/download/"*.deb |
-			tar -xf - -C "$apt/download/tree" --wildcards "./boot/vmlinuz-*" "./usr/lib/modules/*/vmlinuz" 2>/dev/null || true
+			tar -xf - -C "$apt/download/tree" --wildcards "./boot/vmlinuz-*" "./usr/lib/modules/*/vmlinuz" "${modules[@]/#/./lib/modules/*/kernel/}" 2>/dev/null || true
 		found=$(find "$apt/download/tree" -type f -name 'vmlinuz*' | head -n 1)
 		[[ -n $found ]] || continue
 		rm -rf "$2"
 		mkdir -p "$2"
 		mv "$found" "$2/vmlinuz"
+		bundle "$apt/download/tree" >"$2/modules"
 		(cd "$apt/download" && sha256sum ./*.deb | sed 's, \./, ,') >"$2/package"
-		(cd "$2" && sha256sum vmlinuz >SHA256SUMS)
+		(cd "$2" && sha256sum vmlinuz modules >SHA256SUMS)
 		rm -rf "$apt/download"
 		return 0
 	done
 	return 1
+}
+
+# bundle makes a cpio archive of the modules, in the order in which they load. It
+# lies behind the image, and is empty where the package has none.
+bundle() { # TREE
+	local module found=$1/found number=0
+	mkdir -p "$found/modules"
+	for module in "${modules[@]}"; do
+		find "$1/lib" -path "*/kernel/$module" 2>/dev/null | while read -r file; do
+			cp "$file" "$(printf '%s/modules/%02d-%s' "$found" $number "${module##*/}")"
+		done
+		number=$((number + 1))
+	done
+	(cd "$found" && find . -mindepth 1 | LC_ALL=C sort | cpio -o -H newc --quiet | gzip -1)
 }
 
 whole() { # DIRECTORY
@@ -163,7 +181,7 @@ main() {
 		fi
 		[[ $seen != *" $file "* ]] || continue
 		seen+="$file "
-		say "$name is $(basename "$(dirname "$file")"), sha256 $(cut -c1-64 "$(dirname "$file")/SHA256SUMS")"
+		say "$name is $(basename "$(dirname "$file")"), sha256 $(head -c 64 "$(dirname "$file")/SHA256SUMS")"
 		echo "$name $abi $file"
 		count=$((count + 1))
 	done < <(series "$@")

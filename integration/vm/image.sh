@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 root=$work/root
 
 skeleton() {
-	mkdir -p "$root"/usr/{bin,sbin,lib,lib64} "$root"/{proc,sys,dev,run,etc,root,home,var/tmp,t}
+	mkdir -p "$root"/usr/{bin,sbin,lib,lib64} "$root"/{proc,sys,dev,run,etc,root,home,mnt,var/tmp,t}
 	local dir
 	for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$root/$dir"; done
 	mkdir -m 1777 "$root/tmp"
@@ -54,7 +54,7 @@ userland() {
 }
 
 libraries() {
-	{ find "$root/usr" -type f -perm /111 -print0 | xargs -0 ldd 2>/dev/null || true; } | # scripts are among them
+	{ find "$root/usr" "$root/t/mke2fs" -type f -perm /111 -print0 | xargs -0 ldd 2>/dev/null || true; } | # scripts are among them
 		grep -oE '/[^ :]+\.so[^ ]*' | sort -u |
 		{ grep -v "^$root" || true; } |
 		while read -r library; do
@@ -67,13 +67,14 @@ tests() {
 	scripts/stage-tests.sh "$root/t"
 	sed -i "s,$root/,/," "$root/t/packages"
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$root/usr/bin/" ./cmd/sandbox-exec
+	install -m 0755 /sbin/mke2fs "$root/t/mke2fs" # not in PATH: the tests would take it for a tool of theirs
 	install -m 0755 integration/vm/guest/init "$root/init"
 	install -m 0755 integration/vm/guest/tests "$root/t/run"
 }
 
 skeleton
 versioned
-userland
 tests
+userland
 (cd "$root" && find . -print0 | LC_ALL=C sort -z | cpio --null -o -H newc --quiet 2>/dev/null | gzip -1) >"$out"
 echo "image: $(du -sm "$root" | cut -f1) MB, $(du -m "$out" | cut -f1) MB compressed, $(wc -l <"$root/t/packages") packages"
