@@ -25,14 +25,14 @@ git clone -q repo copy && git -C copy gc -q && git -C copy log --oneline && test
 		{"`setfacl`", program("setfacl"), compatFile + `setfacl -m u:1:r d/file && getfacl -cn d/file`, nil, "", ""},
 		{"SQLite, write-ahead log", program("sqlite3"), `sqlite3 db 'pragma journal_mode=wal; create table t(n); insert into t values(1),(2);' && sqlite3 db 'update t set n = n + 1; select * from t;'`, nil, "", ""},
 		{"Python `venv`", program(python), `/usr/bin/python3 -m venv --without-pip venv && venv/bin/python -c 'import sys; print(sys.prefix != sys.base_prefix)'`, nil, "", ""},
-		{"`pip install` of a local wheel", program("pip3", python), `/usr/bin/python3 -c '
+		{"`pip install` of a local wheel", program("/usr/bin/pip3", python), `/usr/bin/python3 -c '
 import zipfile
 with zipfile.ZipFile("small-1-py3-none-any.whl", "w") as wheel:
     wheel.writestr("small.py", "two = 2\n")
     wheel.writestr("small-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1\n")
     wheel.writestr("small-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     wheel.writestr("small-1.dist-info/RECORD", "")' &&
-pip3 install -q --no-index --no-cache-dir --disable-pip-version-check --root-user-action ignore --target out ./small-1-py3-none-any.whl && PYTHONPATH=out /usr/bin/python3 -c 'import small; print(small.two)'`, nil, "", ""},
+/usr/bin/pip3 install -q --no-index --no-cache-dir --disable-pip-version-check --root-user-action ignore --target out ./small-1-py3-none-any.whl && PYTHONPATH=out /usr/bin/python3 -c 'import small; print(small.two)'`, nil, "", ""},
 		{"`npm install` of a local tarball", program("npm", "node", "tar"), `mkdir package app && echo '{"name":"small","version":"1.0.0"}' >package/package.json && echo 'module.exports = 2' >package/index.js && tar czf small.tgz package &&
 cd app && echo '{"name":"app","version":"1.0.0"}' >package.json && HOME=$PWD npm install --silent --offline --no-audit --no-fund --cache ../cache ../small.tgz && node -e 'console.log(require("small"))'`, nil, "", ""},
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -251,4 +252,35 @@ func victimDrop(args []string) error {
 		return fmt.Errorf("become another user: %s", errno)
 	}
 	return unix.Chmod(args[1], 0o600)
+}
+
+// TestSu: su opens a session through PAM, which wants more of the kernel than a
+// change of user does.
+func TestSu(t *testing.T) {
+	needs(t, kerneltest.Root, kerneltest.Program("su"))
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.Atoi(nobody.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, ours, theirs := nobodys(t)
+	command := fmt.Sprintf("su nobody -s /bin/bash -c 'id -u; chmod 600 %s; chmod 600 %s'", theirs, ours)
+	for _, sandboxed := range []bool{false, true} {
+		if err := errors.Join(os.Chown(theirs, uid, -1), os.Chmod(theirs, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		var out string
+		if sandboxed {
+			r := run(t, newExecutor(t, executor.Config{}), executor.Request{Policy: in(policy.WorkspaceWrite, dir), Command: command})
+			out = stdout(r) + stderr(r)
+		} else {
+			out, _ = bash(t, dir, command)
+		}
+		if modeOf(t, theirs) != 0o600 || modeOf(t, ours) != 0o644 || !strings.HasPrefix(out, nobody.Uid+"\n") {
+			t.Errorf("sandboxed %t: modes %o and %o: %s", sandboxed, modeOf(t, theirs), modeOf(t, ours), out)
+		}
+	}
 }

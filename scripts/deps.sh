@@ -18,7 +18,7 @@ fi
 has() { (PATH=$plain && command -v "$1" >/dev/null); }
 
 missing() {
-	for tool in bash git make python3 setpriv readelf timeout tar; do
+	for tool in bash git make python3 setpriv readelf timeout tar rsync setfacl; do
 		has "$tool" || echo "$tool"
 	done
 	# The race detector links with C: a compiler without its headers is no use.
@@ -59,6 +59,7 @@ packages() { # MANAGER TOOL...
 		apk:setpriv) echo setpriv ;;
 		*:setpriv) echo util-linux ;;
 		*:readelf) echo binutils ;;
+		*:setfacl) echo acl ;;
 		*:timeout) echo coreutils ;;
 		apt-get:go) ;; # too old there: the check below says what to do
 		dnf:go) echo golang ;;

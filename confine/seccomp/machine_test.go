@@ -17,16 +17,20 @@ const (
 	x32Bit    = 0x40000000
 )
 
-// The answers of a program that does not refuse; the second is no errno.
+// The answers of a program that does not refuse; the last two are no errnos.
 const (
 	allow = unix.Errno(0)
 	asked = unix.Errno(1 << 16)
+	idle  = unix.Errno(1 << 17) // success, and nothing is done
 )
 
 // answer is the rule's, as a machine gives it.
 func (r Rule) answer() unix.Errno {
-	if r.Asks() {
+	switch {
+	case r.Asks():
 		return asked
+	case r.Answer == nothing:
+		return idle
 	}
 	return r.Answer
 }
@@ -106,6 +110,9 @@ func (m *machine) answer(t testing.TB, audit, number uint32, args [6]uint64) uni
 	case unix.SECCOMP_RET_USER_NOTIF:
 		return asked
 	case unix.SECCOMP_RET_ERRNO:
+		if action&unix.SECCOMP_RET_DATA == 0 {
+			return idle
+		}
 		return unix.Errno(action & unix.SECCOMP_RET_DATA)
 	}
 	t.Fatalf("verdict %#x, wanted allow, a notification or an errno", verdict)

@@ -31,6 +31,7 @@ func socketRow(family, kind, protocol uint64) row {
 	case unix.AF_UNIX:
 		r.by = unixOnly(kind)
 	case unix.AF_NETLINK:
+		r.want = unix.EPROTONOSUPPORT
 		if protocol != 0 {
 			r.by = []Group{NetDeny, NetAllow}
 		}

@@ -129,8 +129,8 @@ func fileRows() []row {
 func processRows() []row {
 	const limit = 0x7fff00001000
 	return slices.Concat(
-		refused(Base, unix.EINVAL, "setrlimit", a{4, limit}),
-		refused(Base, unix.EINVAL, "prlimit64", a{0, 4, limit}, a{0, 4, limit, limit}),
+		refused(Base, idle, "setrlimit", a{4, limit}),
+		refused(Base, idle, "prlimit64", a{0, 4, limit}, a{0, 4, limit, limit}),
 		refused(Base, unix.EPERM, "prlimit64", a{1, 7, limit}, a{minusOne, 7, limit}, a{1234, 4, limit}),
 		allowed("setrlimit", a{7, limit}, a{0, limit}, a{0x10004, limit}),
 		allowed("prlimit64", a{0, 7, limit}, a{0, 4, 0, limit}, a{1234, 7, 0, limit}, a{0, 3, limit, limit}),

@@ -12,15 +12,18 @@ import (
 type Rule struct {
 	Group Group
 	Call  string // the kernel's name of the call
-	// Answer is what the call fails with. Zero asks the broker
-	// (SECCOMP_RET_USER_NOTIF), which answers in its place; without a listener
-	// the kernel answers ENOSYS.
+	// Answer is what the call fails with. Zero lets it succeed and do nothing.
+	// AskBroker asks the broker (SECCOMP_RET_USER_NOTIF), which answers in its place; without
+	// a listener the kernel answers ENOSYS.
 	Answer syscall.Errno
 	// When holds the conditions, all of which must hold, at most one on an
 	// argument (libseccomp takes no more); none means every call.
 	When []Cond
 	Why  string
 }
+
+// AskBroker is no errno: they end at 4095 (include/linux/err.h, MAX_ERRNO).
+const AskBroker syscall.Errno = 1 << 12
 
 // Cond is a condition on one argument of a call.
 //
@@ -87,7 +90,7 @@ func (c Cond) String() string {
 
 // Asks reports whether the rule leaves its answer to the broker. A program with
 // such a rule is to be installed with a listener.
-func (r Rule) Asks() bool { return r.Answer == 0 }
+func (r Rule) Asks() bool { return r.Answer == AskBroker }
 
 // Matches reports whether the rule answers a call of its name with these
 // arguments.

@@ -29,7 +29,10 @@ func Table() []Rule {
 }
 
 // ask is the answer of a clause that the broker answers.
-const ask unix.Errno = 0
+const ask = AskBroker
+
+// nothing is the answer of a clause whose call succeeds and does nothing.
+const nothing unix.Errno = 0
 
 // Numbers of the kernel's headers that golang.org/x/sys/unix does not have, or
 // has with other bits on each architecture. These are the same on both.

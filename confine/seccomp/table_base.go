@@ -78,8 +78,8 @@ func processClauses() []clause {
 	const other = "it reaches other processes of the user; 0 is the caller"
 	return []clause{
 		{unix.EPERM, "they compare, advise on or move the memory of other processes", "kcmp process_madvise move_pages migrate_pages", nil},
-		{unix.EINVAL, "a core file is written by the kernel, past every rule on paths, and 0 starts a core handler outside; EINVAL is what gpg goes on from", "setrlimit", anyOf(is(0, unix.RLIMIT_CORE))},
-		{unix.EINVAL, "a core file, as in setrlimit; without a new limit the call only reads", "prlimit64", allOf(is(0, 0), is(1, unix.RLIMIT_CORE), differs(2, 0))},
+		{nothing, "the limit stays 1, which means no core at all: 0 starts a core handler outside. Success, because PAM opens no session for su, and gpg keeps no secret, where this fails", "setrlimit", anyOf(is(0, unix.RLIMIT_CORE))},
+		{nothing, "a core file, as in setrlimit; without a new limit the call only reads", "prlimit64", allOf(is(0, 0), is(1, unix.RLIMIT_CORE), differs(2, 0))},
 		{unix.EPERM, other + "; without a new limit the call only reads", "prlimit64", allOf(differs(0, 0), differs(2, 0))},
 		{unix.EPERM, other, "setpriority ioprio_set", anyOf(differs(1, 0))},
 		{unix.EPERM, "every process of the user at once", "setpriority", anyOf(is(0, prioUser))},

@@ -14,7 +14,7 @@ const (
 )
 
 const (
-	noRoute  = "generic netlink, netfilter, audit and the like: only the routing table's netlink, which getifaddrs reads, stays"
+	noRoute  = "generic netlink, netfilter, audit and the like: only the routing table's netlink, which getifaddrs reads, stays; the answer is that of a kernel without the protocol, from which PAM and su go on"
 	noFamily = "a way out of the machine, or into the kernel by a family that hardly anybody tests"
 	noPair   = "only unix sockets come in pairs; other families would be a way around the rule on socket"
 )
@@ -23,7 +23,7 @@ func netDenyClauses() []clause {
 	return []clause{
 		// Not EACCES: that text stays the file denials' own.
 		{unix.EPERM, noFamily, "socket", intExcept(socketFamily, unix.AF_UNIX, unix.AF_NETLINK)},
-		{unix.EPERM, noRoute, "socket", routeOnly()},
+		{unix.EPROTONOSUPPORT, noRoute, "socket", routeOnly()},
 		{unix.EPERM, noPair, "socketpair", intExcept(socketFamily, unix.AF_UNIX)},
 	}
 }
@@ -31,7 +31,7 @@ func netDenyClauses() []clause {
 func netAllowClauses() []clause {
 	return []clause{
 		{unix.EPERM, noFamily, "socket", intExcept(socketFamily, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)},
-		{unix.EPERM, noRoute, "socket", routeOnly()},
+		{unix.EPROTONOSUPPORT, noRoute, "socket", routeOnly()},
 		{unix.EPERM, noPair, "socketpair", intExcept(socketFamily, unix.AF_UNIX)},
 		{unix.EPERM, "raw and packet sockets read and forge other programs' traffic; only streams and datagrams stay", "socket", internet(fieldExcept(socketType, 4, unix.SOCK_STREAM, unix.SOCK_DGRAM))},
 		{unix.EPERM, "streams are TCP: Landlock's ports do not see SCTP, and MPTCP only on newer kernels", "socket", internet(with(
