@@ -18,6 +18,7 @@ import (
 // TestPlantedSymlinkIsNoRoot: a command must not be able to turn a root that
 // the next run is granted into a way out.
 func TestPlantedSymlinkIsNoRoot(t *testing.T) {
+	needs(t)
 	outside, workspace := t.TempDir(), t.TempDir()
 	cache := filepath.Join(workspace, "cache")
 	if err := os.Mkdir(cache, 0o755); err != nil {
@@ -60,7 +61,7 @@ func TestHelperInARoot(t *testing.T) {
 // TestTracedLeader: a zombie that another process traces cannot be reaped, and
 // must not hold its run.
 func TestTracedLeader(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Program("/usr/bin/python3"))
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("/usr/bin/python3"))
 	script := filepath.Join(t.TempDir(), "trace.py")
 	text := `
 import ctypes, os, time
@@ -96,7 +97,7 @@ os._exit(7)
 // TestSecondMountOfDevices: a terminal cannot be read through another mount of
 // the same devices, and no root may hold one.
 func TestSecondMountOfDevices(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Root, kerneltest.Terminal, kerneltest.Program("unshare"))
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Root, kerneltest.Terminal, kerneltest.Program("unshare"))
 	dir := t.TempDir()
 	mount := filepath.Join(dir, "pts")
 	if err := os.Mkdir(mount, 0o755); err != nil {

@@ -140,10 +140,10 @@ func TestKeeperKilled(t *testing.T) {
 func TestCallersKilled(t *testing.T) {
 	needs(t, kerneltest.Broker)
 	work := realTempDir(t)
-	r := shell(t, in(policy.WorkspaceWrite, work), `: >f
-for i in $(seq 300); do chmod 600 f & kill -9 $!; wait $!; done 2>/dev/null
-for i in $(seq 30); do (while :; do chmod 600 f; done) & sleep 0.00$i; kill -9 $!; wait $!; done 2>/dev/null
-chmod 640 f && stat -c %a f`)
+	r := shell(t, in(policy.WorkspaceWrite, work), fmt.Sprintf(`: >f
+for i in $(seq %d); do chmod 600 f & kill -9 $!; wait $!; done 2>/dev/null
+for i in $(seq %d); do (while :; do chmod 600 f; done) & sleep 0.00$i; kill -9 $!; wait $!; done 2>/dev/null
+chmod 640 f && stat -c %%a f`, kerneltest.Fewer(300), kerneltest.Fewer(30)))
 	succeeded(t, r)
 	if got := stdout(r); got != "640\n" {
 		t.Errorf("got %q", got)
@@ -162,10 +162,10 @@ func TestManyBrokers(t *testing.T) {
 		once()
 	}
 	descriptors, threads := count(t, "/proc/self/fd"), count(t, "/proc/self/task")
-	for range 500 {
+	for range kerneltest.Fewer(500) {
 		once()
 	}
-	time.Sleep(100 * time.Millisecond) // a worker waits a little for the next call
+	time.Sleep(kerneltest.Slow(100 * time.Millisecond)) // a worker waits a little for the next call
 	if now := count(t, "/proc/self/fd"); now > descriptors {
 		t.Errorf("%d descriptors before, %d after", descriptors, now)
 	}

@@ -342,6 +342,9 @@ func (r tried) sameAs(t *testing.T, plain tried) {
 	if len(r.facts) > 0 {
 		t.Errorf("%s: %q is a fact: %+v", r.act, r.done.Errno, r.facts)
 	}
+	if r.act.Form == "open: closed" && r.done.Errno != 0 && plain.done.Errno == unix.EBADF {
+		return // of two errors older kernels tell the descriptor's first (before Linux 6.13)
+	}
 	if r.done.Errno != plain.done.Errno || r.done.Seen != plain.done.Seen || !slices.Equal(r.changed, plain.changed) {
 		t.Errorf("%s: got %q, changed %q, %s; want %q, %q, %s", r.act, r.done.Errno, r.changed, r.done.Seen, plain.done.Errno, plain.changed, plain.done.Seen)
 	}

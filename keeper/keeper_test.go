@@ -21,6 +21,7 @@ const helper = "/proc/self/exe"
 
 func start(t *testing.T) *Keeper {
 	t.Helper()
+	kerneltest.Require(t, kerneltest.CloseRange)
 	k, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)

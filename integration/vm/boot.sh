@@ -17,13 +17,22 @@ esac
 
 mkdir -p "$dir"
 : >"$dir/tests"
+: >"$dir/console.raw"
 # The kernel unpacks archives that follow one another into one tree.
 cat "$image" "$(dirname "$kernel")/modules" >"$dir/initrd"
-trap 'rm -f "$dir/initrd"' EXIT
+trap 'rm -f "$dir/initrd" "$dir/console.raw"' EXIT
 nice -n "${VM_NICE:-0}" timeout -k 10 "${VM_DEADLINE:-600}" qemu-system-x86_64 "${accel[@]}" \
 	-smp "${VM_CPUS:-2}" -m "${VM_MEMORY:-2048}" -nodefaults -no-user-config -display none -no-reboot \
-	-serial stdio -serial "file:$dir/tests" -kernel "$kernel" -initrd "$dir/initrd" \
-	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 $*" </dev/null 2>&1 |
-	sed -u 's,\r,,g' >"$dir/console" || echo "boot: qemu or its deadline: status ${PIPESTATUS[0]}" >>"$dir/console"
+	-serial "file:$dir/console.raw" -serial "file:$dir/tests" -kernel "$kernel" -initrd "$dir/initrd" \
+	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 $*" </dev/null >"$dir/qemu" 2>&1 &
+machine=$!
+trap 'kill $machine 2>/dev/null; exit 143' TERM INT
+ended=0
+wait $machine || ended=$?
+tr -d '\r' <"$dir/console.raw" >"$dir/console"
+if ((ended)); then
+	echo "boot: qemu ended with status $ended (124 is the deadline)" >>"$dir/console"
+	cat "$dir/qemu" >>"$dir/console"
+fi
 marker=$(sed -n 's/^VM-EXIT //p' "$dir/console" | tail -n 1)
 exit "${marker:-125}"

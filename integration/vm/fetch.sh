@@ -12,8 +12,8 @@ cache=$(cd "$here/../.." && pwd)/.cache/vm
 apt=$cache/apt
 kernels=$cache/kernels
 suites=(bullseye-security bookworm-security trixie-security bookworm-backports trixie-backports sid)
-# Before Linux 6.6 no file system that is built in has attributes of the user's:
-# these make an ext4 on a loop device, where they are modules.
+# Before Linux 6.6 files of a tmpfs have no attributes of the user's:
+# an ext4 on a loop device has. What is built in is not among them.
 modules=(lib/crc16.ko fs/mbcache.ko fs/jbd2/jbd2.ko fs/ext4/ext4.ko drivers/block/loop.ko)
 fresh_minutes=720 # an index older than this is fetched again
 

@@ -8,7 +8,7 @@ out=$1
 
 # What runs in the machine, by Debian's package names. Perl stays out: the tests
 # use the parts of git that are C.
-packages=(bash coreutils dash diffutils findutils git grep hostname mawk mount ncurses-base
+packages=(bash coreutils dash diffutils findutils git grep hostname libgcc-s1 mawk mount ncurses-base
 	procps python3-minimal sed tar gzip util-linux passwd)
 
 # Pure packages are the same on every kernel.

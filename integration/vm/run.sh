@@ -30,7 +30,9 @@ boot() { # NAME ABI KERNEL
 	mkdir -p "$dir"
 	basename "$(dirname "$3")" >"$dir/release"
 	cp "$(dirname "$3")/package" "$dir/package"
-	$here/boot.sh "$3" "$image" "$dir" "vm.abi=$2" "vm.tests=${VM_TESTS:-}" "vm.run=${VM_RUN:-}" || status=$?
+	$here/boot.sh "$3" "$image" "$dir" "vm.abi=$2" "vm.tests=${VM_TESTS:-}" "vm.run=${VM_RUN:-}" &
+	trap "kill $! 2>/dev/null; wait; exit 143" TERM
+	wait $! || status=$?
 	echo "$status" >"$dir/status"
 	echo "$((SECONDS - start))" >"$dir/seconds"
 	echo "== vm $1: $(<"$dir/release"): status $status, $(<"$dir/seconds") s"
@@ -41,7 +43,7 @@ boot() { # NAME ABI KERNEL
 summarize() { # NAME
 	local dir=$runs/$1
 	echo "== vm $1: $(<"$dir/release")"
-	grep -aE '^VM-(REQUIRE|MISSING|ABI|WRONG-ABI|CONTROLLERS|FACTS)' "$dir/console" || true
+	grep -aE '^VM-(REQUIRE|MISSING|ABI|WRONG-ABI|CONTROLLERS|FACTS|NOT-RUN)' "$dir/console" || true
 	if [[ $(<"$dir/status") == 125 ]]; then
 		echo "vm $1: no end marker (a panic, a hang, or the deadline of $VM_DEADLINE s). Its last lines:"
 		tail -n 40 "$dir/console"

@@ -29,6 +29,9 @@ const (
 	UserXattr Feature = "xattr"
 	// NoLandlock means that the kernel has no Landlock, or that it is off.
 	NoLandlock Feature = "no-landlock"
+	// CloseRange means that descriptors can be closed at execve all at once (Linux
+	// 5.11). Without it no helper becomes a command.
+	CloseRange Feature = "close-range"
 	// Capped means that UnderLandlock works on this architecture.
 	Capped Feature = "capped"
 )
@@ -82,6 +85,8 @@ func (f Feature) check() error {
 		return setUserXattr()
 	case NoLandlock:
 		return lackLandlock()
+	case CloseRange:
+		return markRange()
 	case Capped:
 		return canCap()
 	}

@@ -15,13 +15,21 @@ const slowVariable = "SANDBOX_SLOW"
 // hanging, stretched for this machine. It is no time for what the product must be
 // quick at.
 func Slow(d time.Duration) time.Duration {
+	return d * time.Duration(slowness())
+}
+
+// Fewer returns how often a test that repeats an act does so here: often enough
+// to find what a machine of one's own finds at times.
+func Fewer(times int) int { return max(1, times/slowness()) }
+
+func slowness() int {
 	text := os.Getenv(slowVariable)
 	if text == "" {
-		return d
+		return 1
 	}
 	factor, err := strconv.Atoi(text)
 	if err != nil || factor < 1 {
 		panic(fmt.Sprintf("%s=%q: want a whole number of 1 or more", slowVariable, text))
 	}
-	return d * time.Duration(factor)
+	return factor
 }
