@@ -27,6 +27,8 @@ type Job struct {
 	Tree error
 	// Broker says whether a broker can judge calls for the command.
 	Broker Broker
+	// Group is what the run's control group holds.
+	Group Group
 	// Stdin, Stdout and Stderr become descriptors 0, 1 and 2. The caller keeps
 	// them and closes them.
 	Stdin, Stdout, Stderr *os.File

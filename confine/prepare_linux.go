@@ -23,6 +23,9 @@ func Prepare(job Job) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkLimits(job.Policy.Limits); err != nil {
+		return nil, err
+	}
 	p := &Plan{}
 	if err := p.open(job, &s); err != nil {
 		p.Close()
@@ -46,6 +49,9 @@ func (p *Plan) open(job Job, in *setup) error {
 		if err := p.confine(job, in); err != nil {
 			return err
 		}
+	}
+	if in.groups, err = p.entrances(job.Group); err != nil {
+		return err
 	}
 	s.scratchpad = Slot(len(p.Files) + 1)
 	return nil

@@ -67,7 +67,7 @@ func (h holder) hold(promise policy.Promise) (fact.Status, string) {
 	case policy.PromiseTree:
 		return h.tree()
 	case policy.PromiseLimits:
-		return fact.NotAsked, ""
+		return h.limits()
 	}
 	if !h.job.Policy.Mode.Confines() {
 		return fact.NotAsked, ""
@@ -188,6 +188,9 @@ func (h holder) isolation() (fact.Status, string) {
 }
 
 func (h holder) tree() (fact.Status, string) {
+	if h.job.Group.Tree != "" {
+		return h.treeInGroup()
+	}
 	const killed = "; when the caller itself is killed, only the shell dies"
 	if h.job.Tree == nil {
 		return fact.Enforced, "sub-reaper and a walk over all descendants" + killed

@@ -15,6 +15,7 @@ type setup struct {
 	umask    int         // the caller's
 	filter   []byte      // the system call filter's program
 	asks     bool        // it asks a broker about some calls
+	groups   []Slot      // the control groups' entrances
 }
 
 // slots says where Prepare put the descriptors.
@@ -25,7 +26,7 @@ type slots struct {
 // steps is the whole plan of a job, in order. The order matters: what needs a
 // right comes before the step that takes it away.
 func steps(job Job, s setup) []Step {
-	list := []Step{
+	list := append(enter(s.groups), []Step{
 		closeOnExec("nothing of ours or of the caller's outlives exec; the flag acts there, so the socket stays until then"),
 		stdio(s.slots),
 		session(),
@@ -34,10 +35,11 @@ func steps(job Job, s setup) []Step {
 		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
 		oomScore(s),
 		{"directory", "opened before, so no path is walked again", []Call{call(unix.SYS_FCHDIR, FD(s.slots.dir))}},
-	}
+	}...)
 	if job.Policy.Mode.Confines() {
 		list = append(list, confinement(job, s)...)
 	}
+	list = append(list, limits(job.Policy.Limits)...)
 	return append(list,
 		closeOnExec("descriptors that came since"),
 		Step{"ready", "all that was planned holds now", []Call{call(unix.SYS_SENDTO, FD(ControlSlot), Bytes(readyMessage()), Int(messageSize), Int(unix.MSG_NOSIGNAL), Int(0), Int(0))}},

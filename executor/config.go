@@ -35,6 +35,13 @@ type Config struct {
 	// these would be killed; where it has children already the tree is not owned,
 	// and the report says so. The process stays a sub-reaper after Close.
 	OwnTree bool
+	// CgroupParent is the absolute directory of a control group that was handed
+	// over to this user, such as /sys/fs/cgroup/jobs: runs get groups below it. With
+	// version 1 it is one of any controller, and the others are taken at the same
+	// path. Empty is wherever this process finds that it may make groups; without
+	// any, limits that need one are refused. What cannot be used is a
+	// *policy.InputError of New.
+	CgroupParent string
 	// Timeout is for requests that name none; zero is two minutes, negative is
 	// no timeout.
 	Timeout time.Duration

@@ -8,7 +8,7 @@ import (
 
 // Explain returns the plan that Run would have carried out for the spec. Nothing
 // runs. The plan is closed: it can be read and not executed. Its scratch
-// directory was made for it and is gone again.
+// directory and control group were made for it and are gone again.
 func (e *Executor) Explain(s Spec) (*confine.Plan, error) {
 	dir, err := e.state.makeRun()
 	if err != nil {
@@ -24,7 +24,15 @@ func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
 		return nil, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	plan, err := e.plan(s, dir, streams)
+	group, err := e.keeper.Group(s.Policy.Limits)
+	if err != nil {
+		return nil, unavailable(s, "keeper", err)
+	}
+	defer group.Close()
+	if err := e.group(s, group); err != nil {
+		return nil, err
+	}
+	plan, err := e.plan(s, dir, streams, group)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,10 @@ func unavailable(s Spec, stage string, err error) error {
 	if errors.As(err, &m) {
 		u.Stage, u.Hint = string(policy.PromiseMetadata), m.Hint()
 	}
+	var limit *confine.LimitError
+	if errors.As(err, &limit) {
+		u.Stage = confine.LimitsStep
+	}
 	return u
 }
 

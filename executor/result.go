@@ -18,7 +18,7 @@ type Result struct {
 	Timeout        time.Duration
 	Stdout, Stderr Output
 	// Leftover is how many processes the command left behind, which were killed
-	// at its end; without Config.OwnTree it is unknown and zero.
+	// at its end; without a control group and Config.OwnTree it is unknown and zero.
 	Leftover int
 	// Report says what was enforced for this run.
 	Report fact.Report
@@ -28,6 +28,10 @@ type Result struct {
 	Denials []fact.Denial
 	// Denied says that the run failed and that a denial explains it.
 	Denied bool
+	// Limits lists the limits that the command reached, also where it ended well.
+	Limits []fact.Limit
+	// Usage is what the command used.
+	Usage fact.Usage
 	// Scrubbed lists the names of the variables that the command did not inherit.
 	Scrubbed []string
 	// Warnings are sentences about what did not go as it should.
@@ -41,7 +45,7 @@ var ErrSandboxUnavailable = errors.New("sandbox unavailable")
 // did not run.
 type UnavailableError struct {
 	Mode policy.Mode
-	// Stage is the part that failed, such as "landlock", "proof" or "helper".
+	// Stage is the part that failed, such as "landlock", "proof", "limits" or "helper".
 	Stage string
 	// Errno is the kernel's answer; zero where there is none.
 	Errno  syscall.Errno

@@ -25,11 +25,24 @@ import (
 // cause where that ended first. Or, with ErrUnkillable and ErrEndUnknown, it ran
 // and its end is not known, and the Result has all but that.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
+	result, err := e.once(ctx, s)
+	if e.foundTaken(err) {
+		return e.once(ctx, s)
+	}
+	return result, err
+}
+
+func (e *Executor) once(ctx context.Context, s Spec) (Result, error) {
+	group, err := e.keeper.Group(s.Policy.Limits) // made beside what follows
+	if err != nil {
+		return Result{}, unavailable(s, "keeper", err)
+	}
+	defer group.Close()
 	dir, err := e.state.makeRun()
 	if err != nil {
 		return Result{}, unavailable(s, "state", err)
 	}
-	result, err := e.runIn(ctx, s, dir)
+	result, err := e.runIn(ctx, s, dir, group)
 	if left := e.state.removeRun(dir); left != nil {
 		result.Warnings = append(result.Warnings, left.Error()+"; it is removed when this process has ended")
 	}
@@ -40,18 +53,25 @@ func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
 var errUnresolved = errors.New("the Spec was not made by Resolve")
 
 // runIn is a run with its directory.
-func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error) {
+func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir, group *keeper.Group) (Result, error) {
 	streams, err := openStreams(s)
 	if err != nil {
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	begin := time.Now()
-	plan, process, err := e.launch(ctx, s, dir, streams)
+	if err := e.group(s, group); err != nil {
+		return Result{}, err
+	}
+	plan, err := e.prepare(s, dir, streams, group)
 	if err != nil {
 		return Result{}, err
 	}
 	defer plan.Close()
+	begin := time.Now()
+	process, err := e.start(ctx, s, plan, group)
+	if err != nil {
+		return Result{}, err
+	}
 	streams.start()
 	cause, err := supervise(ctx, s, process)
 	result := Result{Duration: time.Since(begin), Timeout: s.Timeout, Report: plan.Report, Scrubbed: s.Scrubbed}
@@ -59,6 +79,7 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir) (Result, error
 	result.Stdout, result.Stderr = streams.stdout.output(), streams.stderr.output()
 	if err = errors.Join(err, result.collect(process, cause)); err == nil {
 		judge(&result, s, plan)
+		result.explained()
 	}
 	return result, err
 }
@@ -77,6 +98,7 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 	}
 	r.Exit = exit(status, c)
 	r.collectBroker(p)
+	r.account(p)
 	var survived error
 	if r.Leftover, survived = p.Leftover(); survived != nil {
 		r.Warnings = append(r.Warnings, survived.Error())
@@ -97,25 +119,12 @@ func (r *Result) collectBroker(p *keeper.Process) {
 	}
 }
 
-// launch prepares and starts the command. That a filter around this process has
-// the one listener there can be shows only now; it is then prepared again for
-// having no broker. Nothing has run until then.
-func (e *Executor) launch(ctx context.Context, s Spec, dir runDir, streams *streams) (*confine.Plan, *keeper.Process, error) {
-	plan, err := e.prepare(s, dir, streams)
-	if err != nil {
-		return nil, nil, err
-	}
-	process, err := e.start(ctx, s, plan)
-	if err == nil {
-		return plan, process, nil
-	}
-	plan.Close()
+// foundTaken reports whether a run failed because a filter around this process
+// has the one listener there can be. That shows only in the helper; nothing has
+// run, and the run is tried again without a broker.
+func (e *Executor) foundTaken(err error) bool {
 	var u *UnavailableError
-	if !plan.Asks() || !errors.As(err, &u) || u.Stage != confine.FilterStep || u.Errno != unix.EBUSY {
-		return nil, nil, err
-	}
-	e.taken.Store(true)
-	return e.launch(ctx, s, dir, streams)
+	return errors.As(err, &u) && u.Stage == confine.FilterStep && u.Errno == unix.EBUSY && !e.taken.Swap(true)
 }
 
 // errTaken is why there is no broker inside another program's listener.
@@ -130,8 +139,8 @@ func (e *Executor) broker() confine.Broker {
 }
 
 // prepare makes the plan, and refuses one that holds less than is required.
-func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
-	plan, err := e.plan(s, dir, streams)
+func (e *Executor) prepare(s Spec, dir runDir, streams *streams, group *keeper.Group) (*confine.Plan, error) {
+	plan, err := e.plan(s, dir, streams, group)
 	if err != nil {
 		return nil, err
 	}
@@ -143,25 +152,25 @@ func (e *Executor) prepare(s Spec, dir runDir, streams *streams) (*confine.Plan,
 }
 
 // plan makes the plan of a run in that directory.
-func (e *Executor) plan(s Spec, dir runDir, streams *streams) (*confine.Plan, error) {
+func (e *Executor) plan(s Spec, dir runDir, streams *streams, group *keeper.Group) (*confine.Plan, error) {
 	if s.Program == "" {
 		return nil, errUnresolved
 	}
-	plan, err := confine.Prepare(e.job(s, dir, streams))
+	plan, err := confine.Prepare(e.job(s, dir, streams, group))
 	if err != nil {
 		return nil, unavailable(s, "prepare", err)
 	}
 	return plan, nil
 }
 
-func (e *Executor) job(s Spec, dir runDir, streams *streams) confine.Job {
+func (e *Executor) job(s Spec, dir runDir, streams *streams, group *keeper.Group) confine.Job {
 	env := s.Env
 	if _, given := find(env, "TMPDIR"); !given {
 		env = append(env[:len(env):len(env)], "TMPDIR="+dir.scratch())
 	}
 	return confine.Job{
 		Policy: s.Policy, Program: s.Program, Argv: s.Argv, Env: env, Dir: s.Dir,
-		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(), Broker: e.broker(),
+		Scratch: dir.scratch(), Proof: dir.proof(), Tree: e.keeper.Tree(), Broker: e.broker(), Group: held(group),
 		Stdin: streams.childIn, Stdout: streams.childOut, Stderr: streams.childErr,
 	}
 }
@@ -171,13 +180,13 @@ var errNoAnswer = errors.New("the helper did not answer in time")
 
 // start starts the command. The timeout bounds this as well: a helper that is
 // the wrong program may never answer.
-func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan) (*keeper.Process, error) {
+func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group *keeper.Group) (*keeper.Process, error) {
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, errNoAnswer)
 		defer cancel()
 	}
-	process, err := e.keeper.Spawn(ctx, e.helper, plan)
+	process, err := group.Spawn(ctx, e.helper, plan)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return process, nil

@@ -35,6 +35,8 @@ var programs = map[string]func(args []string) int{
 	"as-timer":     timer,
 	"as-foreign":   foreign,
 	"as-reporter":  reporter,
+	"as-limited":   limited,
+	"as-entrant":   entrant,
 }
 
 func TestMain(m *testing.M) {

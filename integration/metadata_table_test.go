@@ -17,6 +17,7 @@ import (
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
 	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -248,7 +249,7 @@ func TestMetadata(t *testing.T) {
 	needs(t)
 	for _, side := range []string{sideIn, sideOut} {
 		t.Run(side, func(t *testing.T) {
-			acts := metadataActs()
+			acts := kerneltest.Some(metadataActs())
 			plain := metadataPlain(t).try(t, side, acts)
 			for _, mode := range []policy.Mode{policy.WorkspaceWrite, policy.ReadOnly} {
 				t.Run(mode.String(), func(t *testing.T) { compareMetadata(t, side, acts, plain, policy.Policy{Mode: mode}) })
@@ -339,8 +340,11 @@ func (r tried) sameAs(t *testing.T, plain tried) {
 	if r.known() {
 		return
 	}
-	if len(r.facts) > 0 {
+	if len(r.facts) > 0 && plain.done.Errno != unix.ENOSYS {
 		t.Errorf("%s: %q is a fact: %+v", r.act, r.done.Errno, r.facts)
+	}
+	if plain.done.Errno == unix.ENOSYS && !r.outside() {
+		return // the broker gives a newer call to an older kernel (fchmodat2, Linux 6.6)
 	}
 	if r.act.Form == "open: closed" && r.done.Errno != 0 && plain.done.Errno == unix.EBADF {
 		return // of two errors older kernels tell the descriptor's first (before Linux 6.13)

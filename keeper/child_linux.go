@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 )
 
 // child is a helper, and then the command that it became.
@@ -22,6 +23,8 @@ type child struct {
 	raw     syscall.RawConn
 	control *conn
 	options Options
+	group   *group         // set before anybody else sees the child; may be nil
+	rusage  syscall.Rusage // set when it is reaped
 
 	dead    chan struct{} // closed when it is a zombie, or watching failed
 	watched error         // set before dead is closed
@@ -32,8 +35,9 @@ type child struct {
 
 // startHelper starts a helper with an empty environment, the directory / and
 // no descriptor but its socket: nothing of the caller reaches code that is not
-// yet confined. The command dies with the thread that calls this.
-func startHelper(path string, o Options) (*child, error) {
+// yet confined. The command dies with the thread that calls this. group is the
+// control group to start it in, or nil.
+func startHelper(path string, o Options, group *os.File) (*child, error) {
 	control, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -46,10 +50,14 @@ func startHelper(path string, o Options) (*child, error) {
 	}
 	defer null.Close()
 	pidfd := -1
+	sys := &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL, UseCgroupFD: group != nil}
+	if group != nil {
+		sys.CgroupFD = int(group.Fd())
+	}
 	pid, _, err := syscall.StartProcess(path, []string{confine.HelperName}, &syscall.ProcAttr{
 		Dir:   "/",
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(theirs)},
-		Sys:   &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL},
+		Sys:   sys,
 	})
 	if err != nil {
 		control.close()
@@ -141,6 +149,9 @@ func (c *child) signal(sig syscall.Signal) {
 	if errors.Is(unix.Kill(-c.pid, sig), unix.ESRCH) {
 		_ = unix.Kill(c.pid, sig)
 	}
+	if c.group.signal(c.pid, sig) {
+		return
+	}
 	if c.options.OwnTree {
 		signalStrays(c.pid, sig)
 	}
@@ -152,15 +163,18 @@ func (c *child) signal(sig syscall.Signal) {
 func (c *child) wait() (event, error) {
 	defer c.pidfd.Close()
 	c.attend()
-	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	var end event
+	left := c.group.kill() // first: the process group's members are counted here
+	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	if c.options.OwnTree {
-		var left error
-		end.Leftover, left = killTree(c.pid)
-		end.Survived = left != nil
+		var err error
+		end.Leftover, err = killTree(c.pid)
+		left = errors.Join(left, err)
 	}
+	end.Survived = left != nil
 	status, err := c.bury()
 	end.Status = status
+	c.group.count(&end, c.rusage)
 	return end, errors.Join(c.watched, err)
 }
 
@@ -214,7 +228,7 @@ const (
 )
 
 // EndPatience is how long the end of a killed command may take.
-const EndPatience = treePatience + reapTries*reapPause + 2*time.Second
+const EndPatience = treePatience + 2*cgroups.Patience + reapTries*reapPause + 2*time.Second
 
 // reap takes the dead child's status, if a tracer does not hold it back.
 func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {
@@ -225,7 +239,7 @@ func (c *child) reap() (status syscall.WaitStatus, reaped bool, err error) {
 	}
 	var pid int
 	err = eintr(func() (err error) {
-		pid, err = syscall.Wait4(c.pid, &status, syscall.WNOHANG, nil)
+		pid, err = syscall.Wait4(c.pid, &status, syscall.WNOHANG, &c.rusage)
 		return err
 	})
 	c.reaped = pid == c.pid || errors.Is(err, unix.ECHILD)

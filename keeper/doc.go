@@ -1,5 +1,6 @@
 // Package keeper owns the processes of commands: it starts helpers, hands them
-// their plans, watches the commands they become, and kills and reaps them.
+// their plans, watches the commands they become, kills and reaps them, and holds
+// the control group of each run.
 //
 // It is one role that lives on a socket. Whoever wants commands run holds the
 // other end; at end of file the keeper kills what is left, reaps it and ends.

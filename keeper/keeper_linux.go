@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,22 @@ type Options struct {
 	// at a time. It becomes a sub-reaper where it can, and at a command's end
 	// every descendant that is left is killed.
 	OwnTree bool
+	// CgroupParent is a control group, by its absolute directory, below which runs
+	// get theirs: a subtree that was handed over. Empty is wherever this process
+	// finds that it may make groups.
+	CgroupParent string
 }
 
 // Start starts a keeper in this process. Close ends it.
 func Start(o Options) (*Keeper, error) {
+	self, err := NewName()
+	if err != nil {
+		return nil, fmt.Errorf("name this process: %w", err)
+	}
+	host, err := findGroups(self, o.CgroupParent)
+	if err != nil {
+		return nil, err
+	}
 	tree := errors.New("only the process group is killed: a process that leaves it survives")
 	if o.OwnTree {
 		tree = ownTree()
@@ -68,35 +81,13 @@ func Start(o Options) (*Keeper, error) {
 	k := &Keeper{conn: ours, tree: tree, around: broker.LookAround(), read: make(chan struct{}), runs: map[uint64]*Process{}}
 	threads, err := brokerThreads(k.around)
 	k.broker = err
-	go serve(server, o, threads)
+	go serve(server, o, groups{host, self}, threads)
 	go k.events()
 	return k, nil
 }
 
-// brokerThreads are what brokers work on, or why there are none.
-func brokerThreads(around broker.Around) (*broker.Threads, error) {
-	if around != (broker.Around{}) {
-		return nil, errAround
-	}
-	if err := broker.Available(); err != nil {
-		return nil, err
-	}
-	return broker.NewThreads(confine.Kept)
-}
-
-var errAround = errors.New("the sandbox around this one judges already")
-
 // Tree says why a command's whole tree is not killed with it; nil where it is.
 func (k *Keeper) Tree() error { return k.tree }
-
-// Broker says who judges the calls of commands that a filter cannot.
-func (k *Keeper) Broker() confine.Broker {
-	b := confine.Broker{Missing: k.broker, Refused: k.around.Refused}
-	if k.around.Roots > 0 {
-		b.Outer = &confine.OuterBroker{Roots: k.around.Roots, Holds: k.around.Holds}
-	}
-	return b
-}
 
 // Close kills every run that is left, waits until all are reaped, and ends the
 // keeper. It waits EndPatience at the most for what cannot be killed.
@@ -121,21 +112,30 @@ type Process struct {
 	end    event
 	endErr error
 	facts  []fact.Denial
+
+	grouped chan struct{} // closed when group is set; nil where none was asked for
+	group   groupState
 }
 
 // Spawn starts the plan's command with the helper program at that path, and
 // returns when the command runs. The error is a *HelperError where it could
 // not be started, also when ctx ended first. The plan stays the caller's.
 func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
-	payload, err := plan.Payload()
-	if err != nil {
-		return nil, err
-	}
-	defer payload.Close()
 	p, err := k.register()
 	if err != nil {
 		return nil, err
 	}
+	return k.spawn(ctx, p, helper, plan)
+}
+
+// spawn starts the command of a run that is registered.
+func (k *Keeper) spawn(ctx context.Context, p *Process, helper string, plan *confine.Plan) (*Process, error) {
+	payload, err := plan.Payload()
+	if err != nil {
+		k.drop(p)
+		return nil, err
+	}
+	defer payload.Close()
 	req := request{Run: p.run, Op: opSpawn, Helper: helper, Asks: plan.Asks()}
 	files := append([]*os.File{payload}, plan.Files...)
 	if req.Asks {
@@ -143,7 +143,7 @@ func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (
 		files = append(files, plan.Roots...)
 	}
 	if err := k.conn.send(req, files...); err != nil {
-		k.forget(p.run)
+		k.drop(p)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
 			return nil, ErrGone
 		}
@@ -197,7 +197,7 @@ func (p *Process) Closed() bool {
 
 // Leftover is how many processes the command left behind that were killed at
 // its end, and an error where one could not be. It may be asked once Done is
-// closed; without OwnTree it is unknown and zero.
+// closed; without OwnTree and without a control group it is unknown and zero.
 func (p *Process) Leftover() (int, error) {
 	if p.end.Survived {
 		return p.end.Leftover, ErrSurvived
@@ -258,6 +258,9 @@ func (k *Keeper) dispatch(e event) {
 		return
 	}
 	switch e.Kind {
+	case grouped:
+		p.group = *e.Group
+		close(p.grouped)
 	case refused:
 		e.Fact.Path = string(e.Path)
 		p.facts = append(p.facts, *e.Fact)

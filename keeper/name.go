@@ -23,7 +23,7 @@ type Name struct {
 
 // NewName returns a new name for something of this process.
 func NewName() (Name, error) {
-	n := Name{Serial: strings.ToLower(rand.Text()[:8])}
+	n := Name{Serial: serial()}
 	self, err := os.Readlink("/proc/self") // our number as /proc knows it
 	if err != nil {
 		return n, err
@@ -49,6 +49,14 @@ func NewName() (Name, error) {
 	n.Start, err = startTime(n.PID)
 	return n, err
 }
+
+// Next is another name of the same owner.
+func (n Name) Next() Name {
+	n.Serial = serial()
+	return n
+}
+
+func serial() string { return strings.ToLower(rand.Text()[:8]) }
 
 // base keeps names short: a socket's path has 108 bytes, and much of it is
 // needed below a scratch directory.
@@ -86,12 +94,16 @@ func (n Name) Dead(self Name) bool {
 	if n.Boot != self.Boot || n.Namespace != self.Namespace {
 		return false
 	}
-	start, err := startTime(n.PID)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
+	fields, err := statFields(n.PID)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	return err == nil && start != n.Start
+	return fields[19] != strconv.FormatUint(n.Start, 10) || ended(fields)
 }
+
+// ended is true for a zombie: nobody may ever reap a killed owner. One whose other
+// threads live is not.
+func ended(fields []string) bool { return fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1") }
 
 // startTime is field 22 of /proc/PID/stat.
 func startTime(pid uint64) (uint64, error) {

@@ -4,11 +4,13 @@ import (
 	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 // The protocol: JSON messages on a SEQPACKET socket, one a packet. A spawn
 // request carries descriptors: the plan's payload, the plan's files, and where
-// the filter asks a broker the writable roots.
+// the filter asks a broker the writable roots. A group request may come before
+// the spawn of the same run.
 
 // request goes to the keeper.
 type request struct {
@@ -22,6 +24,8 @@ type request struct {
 	Roots int  `json:"roots,omitempty"`
 	// Signal is what a signal request sends to the run's process group.
 	Signal syscall.Signal `json:"signal,omitempty"`
+	// Limits is what a group request asks for.
+	Limits *policy.Limits `json:"limits,omitempty"`
 }
 
 type op string
@@ -29,6 +33,8 @@ type op string
 const (
 	opSpawn  op = "spawn"
 	opSignal op = "signal"
+	opGroup  op = "group"  // make the run's control group, before its spawn
+	opForget op = "forget" // there will be no spawn
 )
 
 // event comes from the keeper. Every spawn gets either one failed, or one
@@ -55,6 +61,8 @@ type event struct {
 	// why the broker ended before the command did.
 	Dropped int    `json:"dropped,omitempty"`
 	Broker  string `json:"broker,omitempty"`
+	// Group is about the run's control group, at each of its events.
+	Group *groupState `json:"group,omitempty"`
 }
 
 type eventKind string
@@ -64,6 +72,7 @@ const (
 	failed  eventKind = "failed"
 	refused eventKind = "refused"
 	exited  eventKind = "exited"
+	grouped eventKind = "grouped" // the answer to a group request
 )
 
 // What failed where no step of the plan did.
@@ -71,5 +80,6 @@ const (
 	stepPlan     = -1 // the helper could not read its plan
 	stepSpawn    = -2 // no helper could be started
 	stepNoAnswer = -3 // the helper ended without an answer
-	stepBroker   = -4 // no broker could be started
+	stepGroup    = -4 // the helper could not be put into the control group
+	stepBroker   = -5 // no broker could be started
 )

@@ -18,6 +18,7 @@ import (
 type server struct {
 	conn    *conn
 	options Options
+	groups
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -38,12 +39,14 @@ type run struct {
 	child *child // nil until the helper is started
 	// condemned says that the run was killed before it had a child.
 	condemned bool
+	group     *group // nil where none was asked for
+	spawned   bool   // it ends by itself
 }
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
-func serve(c *conn, o Options, threads *broker.Threads) {
-	s := &server{conn: c, options: o, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
+func serve(c *conn, o Options, g groups, threads *broker.Threads) {
+	s := &server{conn: c, options: o, groups: g, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
 	go s.deliver()
 	s.requests()
 	close(s.closing)
@@ -54,6 +57,7 @@ func serve(c *conn, o Options, threads *broker.Threads) {
 	if threads != nil {
 		threads.Close()
 	}
+	s.forgetAll()
 	c.close()
 }
 
@@ -88,6 +92,7 @@ func (s *server) requests() {
 		files, err := s.conn.receive(&req)
 		if errors.Is(err, errCut) {
 			s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: syscall.EMFILE})
+			s.forget(req.Run)
 			continue
 		}
 		if err != nil {
@@ -99,10 +104,17 @@ func (s *server) requests() {
 				closeAll(files)
 				return // the other end cannot be understood
 			}
-			s.enter(req.Run)
+			s.enter(req.Run).spawned = true
 			s.runs.Go(func() { s.run(req, files) })
 		case opSignal:
 			s.signal(req.Run, req.Signal)
+			closeAll(files)
+		case opGroup:
+			s.enter(req.Run)
+			s.makeGroup(req)
+			closeAll(files)
+		case opForget:
+			s.forget(req.Run)
 			closeAll(files)
 		default:
 			closeAll(files)
@@ -117,14 +129,14 @@ func (s *server) run(req request, files []*os.File) {
 	defer closeAll(roots)
 	c, err := s.spawn(req, plan)
 	if err != nil {
-		s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)})
+		s.last(event{Run: req.Run, Kind: failed, Step: spawnStep(err), Errno: errnoOf(err)})
 		return
 	}
-	broker, bad := s.listen(c, req, roots)
+	b, bad := s.listen(c, req, roots)
 	if bad != nil {
 		c.signal(syscall.SIGKILL)
 		_, _ = c.wait()
-		s.tell(*bad)
+		s.last(*bad)
 		return
 	}
 	s.tell(event{Run: req.Run, Kind: started, PID: c.pid})
@@ -134,71 +146,9 @@ func (s *server) run(req request, files []*os.File) {
 	if err != nil {
 		end.Errno = errnoOf(err)
 	}
-	s.report(broker, &end)
-	s.tell(end)
-	s.outlive(broker)
-}
-
-// listen waits for the helper's answer and starts the broker that its filter
-// asks. It returns the event of a run that did not begin.
-func (s *server) listen(c *child, req request, roots []*os.File) (*broker.Broker, *event) {
-	answer, listener, err := c.answer()
-	if err != nil || !answer.Ready {
-		closeFile(listener)
-		bad := failure(req.Run, answer, err)
-		return nil, &bad
-	}
-	if !req.Asks {
-		closeFile(listener) // nobody asked for it
-		return nil, nil
-	}
-	err = errNoListener
-	var b *broker.Broker
-	if listener != nil {
-		b, err = broker.Serve(broker.Config{Listener: listener, Roots: roots, Threads: s.threads})
-	}
-	if err != nil {
-		return nil, &event{Run: req.Run, Kind: failed, Step: stepBroker, Errno: errnoOf(err)}
-	}
-	return b, nil
-}
-
-// errNoListener is of a helper that did not do what its plan says.
-var errNoListener = errors.New("the helper sent no listener")
-
-func closeFile(f *os.File) {
-	if f != nil {
-		f.Close()
-	}
-}
-
-// report tells what the broker refused, before the end.
-func (s *server) report(b *broker.Broker, end *event) {
-	if b == nil {
-		return
-	}
-	facts, dropped := b.Facts()
-	for _, f := range facts {
-		path := []byte(f.Path)
-		f.Path = ""
-		s.tell(event{Run: end.Run, Kind: refused, Fact: &f, Path: path})
-	}
-	end.Dropped = dropped
-	if err := b.Err(); err != nil {
-		end.Broker = err.Error()
-	}
-}
-
-// outlive leaves a broker to what is left of its run, until the keeper ends.
-func (s *server) outlive(b *broker.Broker) {
-	if b == nil {
-		return
-	}
-	select {
-	case <-b.Done():
-	case <-s.closing:
-	}
-	b.Close()
+	s.report(b, &end)
+	s.last(end)
+	s.outlive(b)
 }
 
 func failure(run uint64, answer confine.Answer, err error) event {
@@ -219,7 +169,7 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	done := make(chan struct{})
 	s.births <- func() {
 		defer close(done)
-		c, err = startHelper(req.Helper, s.options)
+		c, err = s.startIn(req)
 	}
 	<-done
 	if err != nil {
@@ -244,10 +194,14 @@ func (s *server) bury(c *child) {
 	})
 }
 
-func (s *server) enter(id uint64) {
+// enter is the place of a run, which a group request may have made.
+func (s *server) enter(id uint64) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live[id] = &run{}
+	if s.live[id] == nil {
+		s.live[id] = &run{}
+	}
+	return s.live[id]
 }
 
 func (s *server) leave(id uint64) {

@@ -16,7 +16,10 @@ func (p Policy) Canonical() (Policy, error) {
 		return Policy{}, err
 	}
 	p = p.spelled()
-	c := Policy{Mode: p.Mode, Network: p.Network, IPC: p.IPC, Temp: p.Temp, Terminals: p.Terminals, Closed: p.Closed, AllowUnenforced: p.AllowUnenforced}
+	c := Policy{
+		Mode: p.Mode, Network: p.Network, IPC: p.IPC, Temp: p.Temp, Terminals: p.Terminals,
+		Closed: p.Closed, AllowUnenforced: p.AllowUnenforced, Limits: p.Limits,
+	}
 	var err error
 	var trails []trail
 	if c.Workspace, trails, err = canonicalWorkspace(p.Mode, p.Workspace); err != nil {

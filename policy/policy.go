@@ -38,6 +38,8 @@ type Policy struct {
 	Closed []Promise
 	// AllowUnenforced lists promises that need not hold: nothing is done for them.
 	AllowUnenforced []Promise
+	// Limits is how much the command may use; zero asks for nothing.
+	Limits Limits
 }
 
 // Root is a directory or file that may be written.
@@ -64,6 +66,9 @@ func (p Policy) Validate() error {
 		}
 	}
 	if err := p.validateChoices(); err != nil {
+		return err
+	}
+	if err := p.Limits.Validate(); err != nil {
 		return err
 	}
 	return p.validateMode()

@@ -35,6 +35,8 @@ type document struct {
 	Report     *fact.Report  `json:"report,omitempty"`
 	Denied     bool          `json:"denied"`
 	Denials    []fact.Denial `json:"denials"`
+	Limits     []fact.Limit  `json:"limits"`
+	Usage      *usage        `json:"usage,omitempty"`
 	Stdout     stream        `json:"stdout"`
 	Stderr     stream        `json:"stderr"`
 	Scrubbed   []string      `json:"scrubbed"`
@@ -61,7 +63,7 @@ func describe(spec executor.Spec, r executor.Result, status int, err error) docu
 		Version: documentVersion, Mode: spec.Policy.Mode, Workspace: spec.Policy.Workspace,
 		Workdir: spec.Dir, Command: spec.Command, Argv: list(spec.Argv), ExitStatus: status,
 		DurationMS: r.Duration.Milliseconds(), TimeoutMS: spec.Timeout.Milliseconds(),
-		Leftover: r.Leftover, Denied: r.Denied, Denials: list(r.Denials), Scrubbed: list(spec.Scrubbed), Warnings: list(slices.Concat(spec.Warnings, r.Warnings)),
+		Leftover: r.Leftover, Denied: r.Denied, Denials: list(r.Denials), Limits: list(r.Limits), Scrubbed: list(spec.Scrubbed), Warnings: list(slices.Concat(spec.Warnings, r.Warnings)),
 		Stdout: stream{r.Stdout.Bytes}, Stderr: stream{r.Stderr.Bytes},
 	}
 	if err != nil {
@@ -71,7 +73,7 @@ func describe(spec executor.Spec, r executor.Result, status int, err error) docu
 		}
 		return d
 	}
-	d.Exit, d.Report = &r.Exit, &r.Report
+	d.Exit, d.Report, d.Usage = &r.Exit, &r.Report, usageOf(r.Usage)
 	return d
 }
 

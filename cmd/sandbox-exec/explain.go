@@ -101,6 +101,7 @@ func printSpec(w io.Writer, s executor.Spec) {
 		{"arguments", quoted(s.Argv...)},
 		{"environment", fmt.Sprintf("%d variables besides TMPDIR; not inherited: %s", len(s.Env), orNone(strings.Join(s.Scrubbed, " ")))},
 		{"timeout", timeoutText(s)},
+		{"limits", limitsText(p.Limits)},
 	} {
 		fmt.Fprintf(w, "  %-12s %s\n", line[0], orNone(line[1]))
 	}

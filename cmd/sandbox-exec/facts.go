@@ -38,6 +38,7 @@ func markers(mode policy.Mode, r executor.Result) []string {
 	if r.Denied {
 		lines = append(lines, tool.FileDenied(mode))
 	}
+	lines = append(lines, tool.LimitsReached(r.Limits)...)
 	if r.Exit.TimedOut {
 		lines = append(lines, tool.TimedOut(r.Timeout))
 	}
@@ -68,6 +69,7 @@ func verbose(w io.Writer, r executor.Result) {
 	if len(r.Scrubbed) > 0 {
 		fmt.Fprintln(w, "sandbox-exec: not inherited:", strings.Join(r.Scrubbed, " "))
 	}
+	printUsage(w, r.Usage)
 	fmt.Fprintf(w, "sandbox-exec: %s mode, enforcement %s\n", r.Report.Mode, enforcement(r.Report))
 	printRows(w, "sandbox-exec:   ", r.Report)
 }

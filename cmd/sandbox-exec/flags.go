@@ -58,6 +58,7 @@ func (f *runFlags) registerPolicy(set *pflag.FlagSet) {
 	set.Var(promises{f, &f.policy.AllowUnenforced}, "allow-unenforced", "do without the promise `NAME` (metadata); may be repeated")
 	set.Var(duration{f, &f.request.Timeout, "timeout"}, "timeout", "stop the command after this `DURATION`, such as 30s or 5m (default: never)")
 	set.Var(duration{f, &f.config.Grace, "grace"}, "grace", "the `DURATION` from SIGTERM to SIGKILL (default 3s)")
+	f.registerLimits(set)
 	set.StringArrayVar(&f.request.Env, "env", nil, "set a variable, `NAME=VALUE`, as it is; may be repeated")
 	set.StringArrayVar(&f.config.KeepEnv, "keep-env", nil, "keep the variable `NAME` that would be scrubbed; may be repeated")
 	set.StringVar(&f.config.StateDir, "state-dir", "", "the private directory `DIR` for scratch directories (default: /var/tmp/sandbox-exec-UID)")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestBadInput(t *testing.T) {
 	}
 	remove(t, filepath.Join(dir, "marker"))
 
-	for _, tt := range append(badValues(dir), badCommands()...) {
+	for _, tt := range slices.Concat(badValues(dir), badLimits(), badCommands()) {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"--mode", "workspace-write"}, tt.args...)
 			if !hasCommand(tt.args) {
@@ -115,7 +116,7 @@ func badValues(dir string) []badInput {
 		{"unknown flag", []string{"--frobnicate"}, "--frobnicate", "unknown flag"},
 		{"unknown short flag", []string{"-z"}, "-z", "unknown"},
 		{"flag without value", []string{"-c", "touch marker", "--mode"}, "--mode", "argument"},
-		{"flag of a later version", []string{"--memory", "1G"}, "--memory", "unknown flag"},
+		{"flag of a later version", []string{"--leftover", "keep"}, "--leftover", "unknown flag"},
 	}
 }
 

@@ -53,6 +53,10 @@ func good(t *testing.T) map[string]any {
 		"denials": []any{map[string]any{
 			"kind": "file", "op": "write", "path": "/x", "verdict": "denied", "evidence": "text", "line": "l", "rule": "r",
 		}},
+		"limits": []any{map[string]any{"kind": "memory", "value": 50331648.0}},
+		"usage": map[string]any{
+			"userMs": 1.5, "systemMs": 0.0, "scope": "group", "throttledMs": 2.0, "maxRssBytes": 8192.0, "peakMemoryBytes": 4096.0, "peakProcesses": 3.0,
+		},
 		"stdout": map[string]any{"bytes": 0.0}, "stderr": map[string]any{"bytes": 40.0},
 		"scrubbed": []any{"API_KEY"}, "warnings": []any{"w"},
 	}
@@ -83,9 +87,14 @@ func TestSchemaRejectsBrokenDocuments(t *testing.T) {
 		"a promise short":         func(d map[string]any) { d["report"].(map[string]any)["promises"] = []any{} },
 		"ran without a report":    func(d map[string]any) { delete(d, "report") },
 		"ran and failed to run":   func(d map[string]any) { d["error"] = map[string]any{"stage": "x", "detail": "y"} },
+		"ran without usage":       func(d map[string]any) { delete(d, "usage") },
+		"unknown limit":           func(d map[string]any) { d["limits"].([]any)[0].(map[string]any)["kind"] = "luck" },
+		"limit without a value":   func(d map[string]any) { delete(d["limits"].([]any)[0].(map[string]any), "value") },
+		"usage of nobody":         func(d map[string]any) { d["usage"].(map[string]any)["scope"] = "me" },
 		"did not run, no reason":  func(d map[string]any) { d["exit"] = nil },
 		"did not run, status 0": func(d map[string]any) {
-			d["exit"], d["exitStatus"], d["denied"], d["denials"] = nil, 0.0, false, []any{}
+			d["exit"], d["exitStatus"], d["denied"], d["denials"], d["limits"] = nil, 0.0, false, []any{}, []any{}
+			delete(d, "usage")
 			d["error"] = map[string]any{"stage": "x", "detail": "y"}
 		},
 	}

@@ -103,6 +103,7 @@ func outerFilter() {
 			"landlock_create_ruleset": unix.SYS_LANDLOCK_CREATE_RULESET,
 			"landlock_restrict_self":  unix.SYS_LANDLOCK_RESTRICT_SELF,
 			"seccomp":                 unix.SYS_SECCOMP,
+			"clone3":                  unix.SYS_CLONE3,
 		}[name],
 		Errno: map[string]unix.Errno{"EPERM": unix.EPERM, "ENOSYS": unix.ENOSYS, "EINVAL": unix.EINVAL}[answer],
 	}

@@ -6,7 +6,7 @@
 // reason this is the only package that may skip a test. With SANDBOX_REQUIRE
 // naming a feature, as in
 //
-//	SANDBOX_REQUIRE=landlock=7,root,setpriv,gcc,git,python3,tty
+//	SANDBOX_REQUIRE=landlock=7,root,setpriv,gcc,git,python3,tty,cgroup1
 //
 // a test that finds the feature missing fails; without it the test is skipped
 // and the reason names the feature. `make test` sets the variable to what this

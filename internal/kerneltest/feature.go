@@ -34,6 +34,12 @@ const (
 	CloseRange Feature = "close-range"
 	// Capped means that UnderLandlock works on this architecture.
 	Capped Feature = "capped"
+	// Cgroup1 means that this process can make groups of version 1 for memory and
+	// for processes, below its own.
+	Cgroup1 Feature = "cgroup1"
+	// Cgroup2 means that this process is in a group of version 2 beside which it
+	// can make groups with limits.
+	Cgroup2 Feature = "cgroup2"
 )
 
 const landlockName = "landlock"
@@ -89,6 +95,10 @@ func (f Feature) check() error {
 		return markRange()
 	case Capped:
 		return canCap()
+	case Cgroup1:
+		return makeGroups("memory", "pids")
+	case Cgroup2:
+		return makeUnified("memory", "pids", "cpu")
 	}
 	_, err = exec.LookPath(name)
 	return err

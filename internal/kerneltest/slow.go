@@ -22,6 +22,16 @@ func Slow(d time.Duration) time.Duration {
 // to find what a machine of one's own finds at times.
 func Fewer(times int) int { return max(1, times/slowness()) }
 
+// Some returns what a test that goes through a long list takes of it here: all,
+// or every so many.
+func Some[T any](list []T) []T {
+	var some []T
+	for i := 0; i < len(list); i += slowness() {
+		some = append(some, list[i])
+	}
+	return some
+}
+
 func slowness() int {
 	text := os.Getenv(slowVariable)
 	if text == "" {

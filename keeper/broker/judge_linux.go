@@ -34,7 +34,7 @@ func (b *Broker) judge(t *thread, n notification) answer {
 		return b.tellRoot(c, n)
 	}
 	if err == nil {
-		err = b.perform(c, r)
+		err = b.perform(c, r, n.id)
 	}
 	if errors.Is(err, errUnreadable) || errors.Is(err, errIdentity) {
 		b.facts.add(fact.Denial{Kind: fact.KindMetadata, Op: s.op, Verdict: fact.Possible, Evidence: fact.EvidenceBroker, Rule: err.Error()})
@@ -57,8 +57,8 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 		return nil, errUnreadable
 	}
 	if !known {
-		if err := b.use(func(listener int) error { return valid(listener, n.id) }); err != nil {
-			return c, err // nobody waits for it
+		if err := b.waits(n.id); err != nil {
+			return c, err
 		}
 	}
 	if t.alone {
@@ -78,8 +78,14 @@ func (b *Broker) admit(t *thread, n notification) (*caller, error) {
 	return c, nil
 }
 
-// perform does what the call asks, where it may.
-func (b *Broker) perform(c *caller, r request) error {
+// waits is an error where nobody waits for the answer any more.
+func (b *Broker) waits(id uint64) error {
+	return b.use(func(listener int) error { return valid(listener, id) })
+}
+
+// perform does what the call asks, where it may, and where somebody still waits
+// for it: a caller that was killed while its file was looked for is served no more.
+func (b *Broker) perform(c *caller, r request, id uint64) error {
 	change, err := r.change(c) // the kernel looks at times before flags
 	if err != nil || change.nothing() {
 		return err
@@ -100,6 +106,9 @@ func (b *Broker) perform(c *caller, r request) error {
 	}
 	switch {
 	case standing == beneath, p.anonymous():
+		if err := b.waits(id); err != nil {
+			return err
+		}
 		return change.apply(p)
 	case standing == unsure:
 		d.Verdict, d.Rule = fact.Possible, ruleUnsure

@@ -1,0 +1,134 @@
+package cgroups
+
+import (
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrAlive says that members of a group outlived being killed.
+var ErrAlive = errors.New("members of the control group could not be killed")
+
+// Tree says by what all members are killed, none of which can have got away;
+// empty where the group has no directory.
+func (g *Group) Tree() string {
+	switch {
+	case len(g.dirs) == 0:
+		return ""
+	case g.killFile() != "":
+		return "cgroup.kill"
+	case g.parts[freezer] != "":
+		return "freezer"
+	}
+	return "signals to every member"
+}
+
+// killFile is the file whose writing kills every member (Linux 5.14), or "".
+func (g *Group) killFile() string {
+	if g.parts[unified] == "" {
+		return ""
+	}
+	file := path.Join(g.parts[unified], "cgroup.kill")
+	if _, err := os.Lstat(file); err != nil {
+		return ""
+	}
+	return file
+}
+
+// Kill kills every member until none is left, and returns how many there were.
+// The error is ErrAlive where some live on when the time is over.
+func (g *Group) Kill(within time.Duration) (killed int, err error) {
+	seen := map[int]bool{}
+	pause := 50 * time.Microsecond
+	for end := time.Now().Add(within); ; pause = min(2*pause, 10*time.Millisecond) {
+		members, err := g.members()
+		if err != nil || len(members) == 0 {
+			return len(seen), err
+		}
+		for _, pid := range members {
+			seen[pid] = true
+		}
+		if time.Now().After(end) {
+			return len(seen), ErrAlive
+		}
+		g.Strike()
+		time.Sleep(pause)
+	}
+}
+
+// Strike kills every member that there is, without waiting for their death.
+// While that goes on they start no others: the kernel sees to it where it has
+// cgroup.kill, else they are frozen or out of processes.
+func (g *Group) Strike() {
+	if len(g.dirs) == 0 {
+		return
+	}
+	g.refused()
+	g.mu.Lock()
+	g.struck = true
+	g.mu.Unlock()
+	if file := g.killFile(); file != "" && writeFile(file, "1") == nil {
+		return
+	}
+	g.write(pids, "pids.max", "0")
+	g.write(freezer, "freezer.state", "FROZEN")
+	g.Signal(syscall.SIGKILL, nil)
+	g.write(freezer, "freezer.state", "THAWED") // what is frozen does not die
+}
+
+// write is for what is seen by its effect.
+func (g *Group) write(c controller, file, text string) {
+	if dir := g.parts[c]; dir != "" {
+		_ = writeFile(path.Join(dir, file), text)
+	}
+}
+
+// Signal sends a signal to every member but those that skip names. A member's
+// number may be another process's by the time that it is read: only a process
+// that is listed again after it was pinned gets the signal.
+func (g *Group) Signal(sig syscall.Signal, skip func(pid int) bool) {
+	members, err := g.members()
+	if err != nil {
+		return // the end will tell
+	}
+	pinned := map[int]int{}
+	for _, pid := range members {
+		if skip == nil || !skip(pid) {
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+				pinned[pid] = fd
+			}
+		}
+	}
+	members, err = g.members()
+	for pid, fd := range pinned {
+		if err == nil && slices.Contains(members, pid) {
+			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+		}
+		unix.Close(fd)
+	}
+}
+
+// members lists the living members that this process can see.
+func (g *Group) members() ([]int, error) {
+	if len(g.dirs) == 0 {
+		return nil, nil
+	}
+	text, err := readFile(path.Join(g.dirs[0], procs))
+	if os.IsNotExist(err) || errors.Is(err, unix.ENODEV) {
+		return nil, nil // removed
+	}
+	var list []int
+	for _, field := range strings.Fields(text) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 { // 0 is of another pid namespace
+			list = append(list, pid)
+		}
+	}
+	return list, err
+}
