@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,4 +97,27 @@ func makeUnified(controllers ...string) error {
 		return err
 	}
 	return unix.Rmdir(dir)
+}
+
+// GroupVersion is "v1" or "v2": of which version this process can make control
+// groups with limits.
+func GroupVersion() (string, error) {
+	err := Cgroup1.check()
+	if err == nil {
+		return "v1", nil
+	}
+	if err2 := Cgroup2.check(); err2 != nil {
+		return "", errors.Join(err, err2)
+	}
+	return "v2", nil
+}
+
+// GroupParent is where a group of that controller is made for this process's
+// commands: with version 1 below its own group, with version 2 beside it, as a
+// group that has processes cannot pass controllers on.
+func GroupParent(controller string) (string, error) {
+	if own, err := OwnUnified(); err == nil {
+		return filepath.Dir(own), nil
+	}
+	return OwnGroup(controller)
 }

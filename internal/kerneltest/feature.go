@@ -37,6 +37,8 @@ const (
 	// Cgroup1 means that this process can make groups of version 1 for memory and
 	// for processes, below its own.
 	Cgroup1 Feature = "cgroup1"
+	// Cgroups is either of Cgroup1 and Cgroup2.
+	Cgroups Feature = "cgroups"
 	// Cgroup2 means that this process is in a group of version 2 beside which it
 	// can make groups with limits.
 	Cgroup2 Feature = "cgroup2"
@@ -97,6 +99,9 @@ func (f Feature) check() error {
 		return canCap()
 	case Cgroup1:
 		return makeGroups("memory", "pids")
+	case Cgroups:
+		_, err := GroupVersion()
+		return err
 	case Cgroup2:
 		return makeUnified("memory", "pids", "cpu")
 	}
