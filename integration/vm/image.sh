@@ -48,6 +48,7 @@ userland() {
 			if [[ -L $path || -f $path ]]; then echo "$path"; fi
 		done >"$work/files"
 	tar -C / --no-recursion -P -cf - -T "$work/files" | tar -C "$root" --keep-directory-symlink -xf - --transform 's,^/,,'
+	rm -f "$root/usr/bin/su" # of no use without PAM, which stays out
 	ln -sf mawk "$root/usr/bin/awk"
 	cp "$(type -P busybox)" "$root/usr/bin/busybox"
 	libraries
