@@ -52,7 +52,7 @@ func TestMemoryLimit(t *testing.T) {
 			if !slices.Equal(end.Limits, want.limits) || end.Exit != want.exit || end.Denied {
 				t.Errorf("%s: got %+v, %+v, denied %v, wanted %+v\n%s", command, end.Limits, end.Exit, end.Denied, want, end.Stderr)
 			}
-			if row := end.Rows[policy.PromiseLimits]; row.Status != fact.Enforced || !strings.Contains(row.Detail, "control groups "+w.version+": memory 48MiB, 4096 processes") {
+			if row := end.Rows[policy.PromiseLimits]; row.Status != fact.Enforced || !strings.Contains(row.Detail, kerneltest.GroupTitle(w.version)+": memory 48MiB, 4096 processes") {
 				t.Errorf("the report says %+v", row)
 			}
 			if peak := end.Usage.PeakMemory; peak == 0 || peak > 48<<20 {

@@ -59,7 +59,7 @@ func (w metadataWorld) batch(t *testing.T, side string, batch []metadataAct) []t
 	t.Helper()
 	batch = w.place(t, side, batch)
 	before := w.look(batch)
-	time.Sleep(20 * time.Millisecond) // older kernels count changes by the tick
+	time.Sleep(kerneltest.Slow(20 * time.Millisecond)) // older kernels count changes by the tick
 	done, facts := w.run(t, batch)
 	after := w.look(batch)
 	if len(done) != len(batch) {

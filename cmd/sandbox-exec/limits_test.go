@@ -87,7 +87,7 @@ func TestLimitsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := "control groups " + version + ": memory 1GiB, 4096 processes, 0.5 processors; rlimits: 64 open files"
+	held := kerneltest.GroupTitle(version) + ": memory 1GiB, 4096 processes, 0.5 processors; rlimits: 64 open files"
 	args := []string{"--memory", "1024MiB", "--cpus", "0.5", "--open-files", "64", "-c", "true"}
 	o := finish(t, command(t, t.TempDir(), "sandbox-exec", append([]string{"explain"}, args...)...))
 	for _, want := range []string{
@@ -103,7 +103,7 @@ func TestLimitsExplained(t *testing.T) {
 		t.Errorf("--verbose: %+v", o)
 	}
 	o = finish(t, command(t, t.TempDir(), "sandbox-exec", "probe"))
-	if !strings.Contains(o.stdout, "control groups "+version+": 4096 processes") {
+	if !strings.Contains(o.stdout, kerneltest.GroupTitle(version)+": 4096 processes") {
 		t.Errorf("probe: %+v", o)
 	}
 }

@@ -24,7 +24,7 @@ trap 'rm -f "$dir/initrd" "$dir/console.raw"' EXIT
 nice -n "${VM_NICE:-0}" timeout -k 10 "${VM_DEADLINE:-600}" qemu-system-x86_64 "${accel[@]}" \
 	-smp "${VM_CPUS:-2}" -m "${VM_MEMORY:-2048}" -nodefaults -no-user-config -display none -no-reboot \
 	-serial "file:$dir/console.raw" -serial "file:$dir/tests" -kernel "$kernel" -initrd "$dir/initrd" \
-	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 $*" </dev/null >"$dir/qemu" 2>&1 &
+	-append "console=ttyS0 panic=-1 no_timer_check quiet loglevel=4 mitigations=off $*" </dev/null >"$dir/qemu" 2>&1 &
 machine=$!
 trap 'kill $machine 2>/dev/null; exit 143' TERM INT
 ended=0

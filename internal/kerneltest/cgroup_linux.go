@@ -112,6 +112,14 @@ func GroupVersion() (string, error) {
 	return "v2", nil
 }
 
+// GroupTitle is how a report names what holds the limits of that version.
+func GroupTitle(version string) string {
+	if version == "v2" {
+		return "delegated control group v2"
+	}
+	return "control groups " + version
+}
+
 // GroupParent is where a group of that controller is made for this process's
 // commands: with version 1 below its own group, with version 2 beside it, as a
 // group that has processes cannot pass controllers on.
