@@ -25,13 +25,21 @@ $here/image.sh "$image"
 rm -rf "$runs"
 mkdir -p "$runs"
 
+# In the default set the ordinary user runs everything on the newest kernel alone:
+# the set has to fit into CI.
+whole=yes
+[[ $* != default ]] || whole=
+brief() { # NAME
+	[[ -n $whole || $1 == newest ]] || echo yes
+}
+
 # boot keeps a machine's status beside what it printed, and gives its time.
 boot() { # NAME ABI KERNEL
 	local start=$SECONDS status=0 dir=$runs/$1
 	mkdir -p "$dir"
 	basename "$(dirname "$3")" >"$dir/release"
 	cp "$(dirname "$3")/package" "$dir/package"
-	$here/boot.sh "$3" "$image" "$dir" "vm.abi=$2" "vm.tests=${VM_TESTS:-}" "vm.run=${VM_RUN:-}" &
+	$here/boot.sh "$3" "$image" "$dir" "vm.abi=$2" "vm.tests=${VM_TESTS:-}" "vm.run=${VM_RUN:-}" "vm.brief=$(brief "$1")" &
 	trap "kill $! 2>/dev/null; wait; exit 143" TERM
 	wait $! || status=$?
 	echo "$status" >"$dir/status"
@@ -44,7 +52,7 @@ boot() { # NAME ABI KERNEL
 summarize() { # NAME
 	local dir=$runs/$1
 	echo "== vm $1: $(<"$dir/release")"
-	grep -aE '^VM-(REQUIRE|MISSING|ABI|WRONG-ABI|CONTROLLERS|FACTS|NOT-RUN)' "$dir/console" || true
+	grep -aE '^VM-(REQUIRE|MISSING|ABI|WRONG-ABI|CONTROLLERS|FACTS|NOT-RUN|BRIEF)' "$dir/console" || true
 	if [[ $(<"$dir/status") == 125 ]]; then
 		echo "vm $1: no end marker (a panic, a hang, or the deadline of $VM_DEADLINE s). Its last lines:"
 		tail -n 40 "$dir/console"
