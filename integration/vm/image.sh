@@ -26,8 +26,7 @@ skeleton() {
 	mkdir -m 1777 "$root/tmp"
 	chmod 1777 "$root/var/tmp"
 	chmod 0700 "$root/root"
-	printf '%s\n' root:x:0:0:root:/root:/bin/bash builder:x:1000:1000::/t/home:/bin/bash nobody:x:65534:65534::/nonexistent:/bin/false >"$root/etc/passwd"
-	printf '%s\n' root:x:0: tty:x:5: builder:x:1000: nogroup:x:65534: >"$root/etc/group"
+	cp integration/vm/guest/{passwd,group} "$root/etc/"
 	echo '127.0.0.1 localhost' >"$root/etc/hosts"
 	echo sandbox-exec-vm >"$root/etc/hostname"
 }
