@@ -46,7 +46,7 @@ func TestMemoryLimit(t *testing.T) {
 		} {
 			timeout := patience
 			if want.exit.TimedOut {
-				timeout = time.Second
+				timeout = kerneltest.Slow(time.Second)
 			}
 			end := w.ran(t, limitedRun{Command: command, Limits: memory48, Timeout: timeout})
 			if !slices.Equal(end.Limits, want.limits) || end.Exit != want.exit || end.Denied {
@@ -86,10 +86,14 @@ func TestProcessLimit(t *testing.T) {
 // process is in a session of its own; also a bomb that is at its limit.
 func TestBombIsGone(t *testing.T) {
 	const job = `setsid bash -c 'echo $$ >>pids; sleep 300' & `
-	const many, bomb = "for i in {1..12}; do " + job + "done; sleep 0.3", "while :; do " + job + "done"
+	const many, bomb = "for i in {1..12}; do " + job + "done; until [ \"$(cat pids 2>/dev/null | wc -l)\" -ge 12 ]; do sleep 0.05; done", "while :; do " + job + "done"
 	inWorlds(t, func(t *testing.T, w *placed) {
 		for _, command := range []string{many, bomb} {
-			end := w.ran(t, limitedRun{Command: command, Limits: policy.Limits{Processes: 50}, Timeout: kerneltest.Slow(2 * time.Second), Grace: 100 * time.Millisecond})
+			timeout := patience
+			if command == bomb {
+				timeout = kerneltest.Slow(2 * time.Second)
+			}
+			end := w.ran(t, limitedRun{Command: command, Limits: policy.Limits{Processes: 50}, Timeout: timeout, Grace: 100 * time.Millisecond})
 			if end.Exit.TimedOut != (command == bomb) || (len(end.Limits) > 0) != (command == bomb) || command == many && end.Leftover < 12 {
 				t.Errorf("got %+v and %+v, and %d left behind", end.Exit, end.Limits, end.Leftover)
 			}
@@ -159,7 +163,7 @@ func TestTreeInGroup(t *testing.T) {
 // without a limit is less on a busy machine, but never so little.
 func TestProcessorLimit(t *testing.T) {
 	inWorlds(t, func(t *testing.T, w *placed) {
-		loop := limitedRun{Command: "while :; do :; done", Timeout: 2 * time.Second, Grace: 50 * time.Millisecond}
+		loop := limitedRun{Command: "while :; do :; done", Timeout: kerneltest.Slow(3 * time.Second), Grace: 50 * time.Millisecond}
 		free := w.ran(t, loop).Usage
 		loop.Limits.CPUs = 0.05
 		end := w.ran(t, loop)

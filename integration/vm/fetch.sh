@@ -158,8 +158,8 @@ get() { # NAME SUITE
 
 # series prints the lines of the file that were asked for.
 series() {
-	local name suite abi set
-	while read -r name suite abi set; do
+	local name suite abi set _
+	while read -r name suite abi set _; do
 		[[ -n $name && $name != '#'* ]] || continue
 		for want; do
 			if [[ $want == "$name" || $want == "$set" || $want == all ]]; then

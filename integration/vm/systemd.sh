@@ -38,6 +38,7 @@ rm -rf "$root"/{bin,sbin,lib,lib64} # symlinks in the image
 : >"$root/etc/machine-id"
 mkdir -p "$root"/etc/{pam.d,systemd/system/multi-user.target.wants} "$root/etc/systemd/system.conf.d"
 printf '%s\n' 'account required pam_permit.so' 'session required pam_permit.so' 'session required pam_systemd.so' >"$root/etc/pam.d/systemd-user"
+printf '%s required pam_permit.so\n' auth account password session >"$root/etc/pam.d/other"
 cat $here/guest/passwd >"$root/etc/passwd"
 cat $here/guest/group >"$root/etc/group"
 install -m 0644 $here/guest/vm.service "$root/etc/systemd/system/vm.service"
