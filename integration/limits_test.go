@@ -29,6 +29,7 @@ var (
 // for memory is a fact also where the shell ends well; kill -9 and a timeout are
 // none.
 func TestMemoryLimit(t *testing.T) {
+	needs(t, kerneltest.Cgroups)
 	if got := strings.TrimSpace(mustBash(t, "/", hog)); got != "157286400" {
 		t.Fatalf("without a limit it prints %q", got)
 	}

@@ -10,7 +10,7 @@ kernel=$1 image=$2 dir=$3
 shift 3
 
 case ${VM_ACCEL:-tcg} in
-tcg) accel=(-accel tcg,thread=multi -cpu max) ;;
+tcg) accel=(-accel "tcg,thread=multi" -cpu max) ;;
 kvm) accel=(-accel kvm -cpu host) ;;
 *) echo "VM_ACCEL=$VM_ACCEL: want tcg or kvm" >&2; exit 2 ;;
 esac

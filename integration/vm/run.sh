@@ -43,8 +43,9 @@ boot() { # NAME ABI KERNEL
 	basename "$(dirname "$3")" >"$dir/release"
 	cp "$(dirname "$3")/package" "$dir/package"
 	$here/boot.sh "$3" "$image" "$dir" "vm.abi=$2" "vm.tests=${VM_TESTS:-}" "vm.run=${VM_RUN:-}" "vm.brief=$(brief "$1")" &
-	trap "kill $! 2>/dev/null; wait; exit 143" TERM
-	wait $! || status=$?
+	local machine=$!
+	trap 'kill "$machine" 2>/dev/null; wait; exit 143' TERM
+	wait "$machine" || status=$?
 	echo "$status" >"$dir/status"
 	echo "$((SECONDS - start))" >"$dir/seconds"
 	echo "== vm $1: $(<"$dir/release"): status $status, $(<"$dir/seconds") s"

@@ -33,7 +33,7 @@ for package in "$run"/archives/*.deb; do
 		--exclude='./usr/share/doc/*' --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*' --transform 's,^\./\(bin\|sbin\|lib\|lib64\)/,./usr/\1/,'
 done
 root=$run/root
-rm -rf "$root"/{bin,sbin,lib,lib64} # symlinks in the image
+rm -rf "${root:?}"/{bin,sbin,lib,lib64} # symlinks in the image
 
 : >"$root/etc/machine-id"
 mkdir -p "$root"/etc/{pam.d,systemd/system/multi-user.target.wants} "$root/etc/systemd/system.conf.d"
