@@ -114,7 +114,7 @@ func TestTooMuchEnvironment(t *testing.T) {
 
 func TestRealTimeSignal(t *testing.T) {
 	e := newExecutor(t, Config{})
-	r, err := e.Run(t.Context(), resolve(t, e, Request{Command: "kill -35 $$"}))
+	r, err := e.Run(t.Context(), resolve(t, e, Request{Command: "kill -35 0"}))
 	if err != nil || r.Exit.Signal != "SIG35" || r.Exit.Code != 163 {
 		t.Errorf("got %+v, %v; wanted SIG35", r.Exit, err)
 	}

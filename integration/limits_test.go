@@ -41,7 +41,7 @@ func TestMemoryLimit(t *testing.T) {
 		}{
 			hog + "; exit 0":  {reached, fact.Exit{}},
 			hog + "; exit 3":  {reached, fact.Exit{Code: 3}},
-			"kill -9 $$":      {nil, fact.Exit{Code: 137, Signal: "SIGKILL"}},
+			"kill -9 0":       {nil, fact.Exit{Code: 137, Signal: "SIGKILL"}},
 			"sleep 600; true": {nil, fact.Exit{Code: 143, Signal: "SIGTERM", TimedOut: true}},
 			"exec bash -c 'x=$(head -c 60M /dev/zero | tr \"\\0\" x); sleep 9'": {reached, fact.Exit{Code: 137, Signal: "SIGKILL"}},
 		} {

@@ -30,7 +30,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 		"pipeline":          "echo $$; sleep 60 | sleep 61 | cat",
 		"ignores TERM":      "trap '' TERM; echo $$; sleep 60",
 		"children ignore":   "echo $$; (trap '' TERM; sleep 60) & (trap '' TERM; sleep 61) & wait",
-		"stopped":           "echo $$; kill -STOP $$",
+		"stopped":           "echo $$; kill -STOP 0",
 		"busy":              "echo $$; while :; do :; done",
 		"child of a child":  "echo $$; (sleep 60; true) & exit_early=1; bash -c 'sleep 62; true'",
 		"floods all along":  "echo $$; exec yes",

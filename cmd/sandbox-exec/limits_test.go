@@ -53,7 +53,7 @@ func TestLimitsOnTheCommandLine(t *testing.T) {
 	}{
 		{[]string{"--memory", "48MiB", "-c", hog + "; exit 0"}, []int{0}, memory, "memory"},
 		{[]string{"--memory", "48M", "-c", hog + "; exit 4"}, []int{4}, memory, "memory"},
-		{[]string{"--memory", "48MiB", "-c", "kill -9 $$"}, []int{137}, "", ""},
+		{[]string{"--memory", "48MiB", "-c", "kill -9 0"}, []int{137}, "", ""},
 		{[]string{"--memory", "48MiB", "--timeout", kerneltest.Slow(300 * time.Millisecond).String(), "-c", "sleep 60; true"}, []int{124}, "", ""},
 		{[]string{"--pids", "20", "-c", fork}, []int{5, 254}, "[sandbox: process limit of 20 reached]", "processes"},
 		{[]string{"--mode", "danger-full-access", "--memory", "48MiB", "-c", hog}, []int{137}, memory, "memory"},

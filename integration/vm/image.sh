@@ -76,5 +76,6 @@ skeleton
 versioned
 tests
 userland
-(cd "$root" && find . -print0 | LC_ALL=C sort -z | cpio --null -o -H newc --quiet 2>/dev/null | gzip -1) >"$out"
+(cd "$root" && find . -print0 | LC_ALL=C sort -z | cpio --null -o -H newc --quiet 2>/dev/null | gzip -1) >"$out.new"
+mv "$out.new" "$out" # a machine may be about to start
 echo "image: $(du -sm "$root" | cut -f1) MB, $(du -m "$out" | cut -f1) MB compressed, $(wc -l <"$root/t/packages") packages"

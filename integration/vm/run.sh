@@ -48,6 +48,7 @@ boot() { # NAME ABI KERNEL
 	wait "$machine" || status=$?
 	echo "$status" >"$dir/status"
 	echo "$((SECONDS - start))" >"$dir/seconds"
+	echo "${VM_TESTS:+VM_TESTS=$VM_TESTS }${VM_RUN:+VM_RUN=$VM_RUN}" >"$dir/selection"
 	echo "== vm $1: $(<"$dir/release"): status $status, $(<"$dir/seconds") s"
 }
 
@@ -73,27 +74,33 @@ ended() { # DIRECTORY USER
 	echo "${bad:-0}"
 }
 
-# A machine that was told to stop must not run on.
-trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
-for line in "${kernels[@]}"; do
-	while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
-	# shellcheck disable=SC2086 # three words
-	boot $line &
-done
-wait
-for line in "${kernels[@]}"; do
-	name=${line%% *}
-	summarize "$name"
-	for user in root builder; do
-		$here/events.sh "$runs/$name/tests" $user >"$runs/$name/$user.json"
-		reports+=("vm-$name-$user=$(ended "$runs/$name" $user)=$runs/$name/$user.json")
+main() {
+	# A machine that was told to stop must not run on.
+	trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+	for line in "${kernels[@]}"; do
+		while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
+		# shellcheck disable=SC2086 # three words
+		boot $line &
 	done
-done
-printf '%s\n' "${reports[@]}" >"$runs/reports"
-echo "== vm: ${#kernels[@]} kernels in $((SECONDS - begin)) s"
-if [[ -n ${SANDBOX_REPORTS:-} ]]; then
-	printf '%s\n' "${reports[@]}" >>"$SANDBOX_REPORTS"
-else
-	go build -o "$runs/testreport" ./scripts/testreport
-	"$runs/testreport" "${reports[@]}"
-fi
+	wait
+	for line in "${kernels[@]}"; do
+		name=${line%% *}
+		summarize "$name"
+		for user in root builder; do
+			$here/events.sh "$runs/$name/tests" $user >"$runs/$name/$user.json"
+			reports+=("vm-$name-$user=$(ended "$runs/$name" $user)=$runs/$name/$user.json")
+		done
+	done
+	printf '%s\n' "${reports[@]}" >"$runs/reports"
+	echo "== vm: ${#kernels[@]} kernels in $((SECONDS - begin)) s"
+	if [[ -n ${SANDBOX_REPORTS:-} ]]; then
+		printf '%s\n' "${reports[@]}" >>"$SANDBOX_REPORTS"
+	else
+		go build -o "$runs/testreport" ./scripts/testreport
+		"$runs/testreport" "${reports[@]}"
+	fi
+}
+
+# Read as a whole: the file may change while the machines run.
+main "$@"
+exit

@@ -14,6 +14,8 @@ import (
 // machine is what one machine said.
 type machine struct {
 	release, pkg string
+	// selection narrows what ran, in the words of make test-vm.
+	selection string
 	// lines are the first of the VM- lines of each kind.
 	lines map[string]string
 	// order and modes are of the probe of the ordinary user: promise, then mode.
@@ -35,6 +37,9 @@ func readMachine(dir string) (machine, error) {
 			return m, err
 		}
 		*to = strings.TrimSpace(string(body))
+	}
+	if body, err := os.ReadFile(filepath.Join(dir, "selection")); err == nil {
+		m.selection = strings.TrimSpace(string(body))
 	}
 	console, err := os.ReadFile(filepath.Join(dir, "console"))
 	if err != nil {

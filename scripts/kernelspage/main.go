@@ -86,6 +86,9 @@ func write(w io.Writer, list []machine, host, date string) {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", m.release, m.landlock(), yesNo(m.has("broker")),
 			orNone(m.lines["FACTS"]), m.counts["root"], m.counts["builder"])
 	}
+	if list[0].selection != "" {
+		fmt.Fprintf(w, "\nOnly a part of the tests ran: `%s`.\n", list[0].selection)
+	}
 	fmt.Fprint(w, "\nThe broker needs a listener that signals leave alone (`SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV`, Linux 5.19).\n")
 	fmt.Fprint(w, "What each promise comes to, as `sandbox-exec probe` reports it to an ordinary user, in read-only and in workspace-write where the two differ:\n\n")
 	fmt.Fprint(w, "| promise |")
