@@ -112,6 +112,10 @@ func (m *machine) landlock() string {
 	if m.version == "" {
 		return "none"
 	}
+	// The product asks a newer kernel for the newest ABI that it knows.
+	if line := strings.Fields(m.lines["ABI"]); len(line) > 1 && !strings.HasPrefix(m.version, "ABI "+line[1]+",") {
+		return m.version + " (the kernel has " + line[1] + ")"
+	}
 	return m.version
 }
 
