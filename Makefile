@@ -9,7 +9,7 @@ export GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 export GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 export PKGS
 
-.PHONY: build test deps check vet staticcheck fmt fmt-check static clean
+.PHONY: build test test-vm test-vm-all test-vm-systemd kernels-page deps check vet staticcheck fmt fmt-check static clean
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
@@ -18,6 +18,24 @@ build:
 # time as an ordinary user.
 test:
 	@scripts/test.sh
+
+# The tests on real kernels, each in a machine of its own (qemu, root's apt for the
+# packages). VM_KERNELS names others: make test-vm VM_KERNELS='6.1 newest'
+VM_KERNELS ?= default
+
+test-vm:
+	@integration/vm/run.sh $(VM_KERNELS)
+
+test-vm-all:
+	@integration/vm/run.sh all
+
+# One machine with systemd, where the tests run in a user's scope.
+test-vm-systemd:
+	@integration/vm/systemd.sh
+
+# docs/kernels.md, from what the last make test-vm or test-vm-all left.
+kernels-page:
+	@go run ./scripts/kernelspage .cache/vm/runs docs/kernels.md
 
 deps:
 	@scripts/deps.sh
@@ -44,4 +62,4 @@ static:
 	@scripts/static.sh
 
 clean:
-	rm -rf bin
+	rm -rf bin .cache

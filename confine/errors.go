@@ -25,6 +25,8 @@ func StepError(step string, errno unix.Errno) error {
 		return fmt.Errorf("the system call filter is inert: a call that had to be refused was not: %w", errno)
 	case step == FilterStep:
 		return fmt.Errorf("the kernel or something in front of it refuses system call filters: %w", errno)
+	case step == descriptorsStep && errno == unix.EINVAL:
+		return fmt.Errorf("the kernel cannot have descriptors closed at execve (close_range with CLOEXEC, Linux 5.11): %w", errno)
 	case step == landlockStep:
 		return landlock.Refused("restrict the command", errno)
 	}

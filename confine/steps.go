@@ -144,7 +144,7 @@ func isolationProof(free Slot) Step {
 }
 
 func closeOnExec(why string) Step {
-	return Step{"descriptors", why, []Call{call(unix.SYS_CLOSE_RANGE, Int(3), Int(0xffffffff), Int(unix.CLOSE_RANGE_CLOEXEC))}}
+	return Step{descriptorsStep, why, []Call{call(unix.SYS_CLOSE_RANGE, Int(3), Int(0xffffffff), Int(unix.CLOSE_RANGE_CLOEXEC))}}
 }
 
 func stdio(s slots) Step {
@@ -232,6 +232,8 @@ const (
 	ProofStep  = "proof"
 	FilterStep = "filter"
 	ExecStep   = "exec"
+
+	descriptorsStep = "descriptors"
 
 	landlockStep = "landlock"
 

@@ -259,3 +259,14 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+// TestStepErrorNamesTheKernel: EINVAL alone would mislead.
+func TestStepErrorNamesTheKernel(t *testing.T) {
+	err := StepError(descriptorsStep, unix.EINVAL)
+	if err == nil || !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "Linux 5.11") {
+		t.Errorf("got %v", err)
+	}
+	if err := StepError(descriptorsStep, unix.EPERM); err != nil {
+		t.Errorf("another errno: %v", err)
+	}
+}

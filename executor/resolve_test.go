@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 func newExecutor(t *testing.T, c Config) *Executor {
 	t.Helper()
+	kerneltest.Require(t, kerneltest.Landlock(1))
 	c.StateDir = filepath.Join(t.TempDir(), "state")
 	e, err := New(c)
 	if err != nil {

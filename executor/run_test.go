@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/keeper"
 )
 
@@ -61,10 +63,10 @@ func TestStuckReader(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	e := newExecutor(t, Config{Grace: 100 * time.Millisecond})
-	s := resolve(t, e, Request{Command: "yes", Timeout: 300 * time.Millisecond, Stdout: stuck{release}})
+	s := resolve(t, e, Request{Command: "yes", Timeout: kerneltest.Slow(300 * time.Millisecond), Stdout: stuck{release}})
 	begin := time.Now()
 	r, err := e.Run(t.Context(), s)
-	if err != nil || !r.Exit.TimedOut || time.Since(begin) > 3*time.Second {
+	if err != nil || !r.Exit.TimedOut || time.Since(begin) > kerneltest.Slow(3*time.Second) {
 		t.Errorf("got %+v, %v after %v; wanted a timeout", r.Exit, err, time.Since(begin))
 	}
 }
@@ -80,10 +82,10 @@ func (s stuck) Write(b []byte) (int, error) {
 // for it.
 func TestWhatLeftTheGroup(t *testing.T) {
 	e := newExecutor(t, Config{})
-	s := resolve(t, e, Request{Command: "setsid sleep 4 & sleep 60; true", Timeout: 200 * time.Millisecond})
+	s := resolve(t, e, Request{Command: fmt.Sprintf("setsid sleep %d & sleep 60; true", int(kerneltest.Slow(4*time.Second).Seconds())), Timeout: kerneltest.Slow(200 * time.Millisecond)})
 	begin := time.Now()
 	r, err := e.Run(t.Context(), s)
-	if err != nil || !r.Exit.TimedOut || time.Since(begin) > 2*time.Second {
+	if err != nil || !r.Exit.TimedOut || time.Since(begin) > kerneltest.Slow(2*time.Second) {
 		t.Errorf("got %+v, %v after %v; wanted a timeout", r.Exit, err, time.Since(begin))
 	}
 }
@@ -112,7 +114,7 @@ func TestTooMuchEnvironment(t *testing.T) {
 
 func TestRealTimeSignal(t *testing.T) {
 	e := newExecutor(t, Config{})
-	r, err := e.Run(t.Context(), resolve(t, e, Request{Command: "kill -35 $$"}))
+	r, err := e.Run(t.Context(), resolve(t, e, Request{Command: "kill -35 0"}))
 	if err != nil || r.Exit.Signal != "SIG35" || r.Exit.Code != 163 {
 		t.Errorf("got %+v, %v; wanted SIG35", r.Exit, err)
 	}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 // TestPlantedSymlinkIsNoRoot: a command must not be able to turn a root that
 // the next run is granted into a way out.
 func TestPlantedSymlinkIsNoRoot(t *testing.T) {
+	needs(t)
 	outside, workspace := t.TempDir(), t.TempDir()
 	cache := filepath.Join(workspace, "cache")
 	if err := os.Mkdir(cache, 0o755); err != nil {
@@ -59,7 +61,7 @@ func TestHelperInARoot(t *testing.T) {
 // TestTracedLeader: a zombie that another process traces cannot be reaped, and
 // must not hold its run.
 func TestTracedLeader(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Program("/usr/bin/python3"))
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("/usr/bin/python3"))
 	script := filepath.Join(t.TempDir(), "trace.py")
 	text := `
 import ctypes, os, time
@@ -71,11 +73,12 @@ if os.fork() == 0:
     if libc.ptrace(0x4206, leader, 0, 0) != 0: os._exit(1)
     for fd in (0, 1, 2): os.close(fd)
     os.write(w, b"x")
-    time.sleep(4)
+    time.sleep(%d)
     os._exit(0)
 os.read(r, 1)
 os._exit(7)
 `
+	text = fmt.Sprintf(text, int(kerneltest.Slow(4*time.Second).Seconds()))
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,7 @@ os._exit(7)
 	}
 	begin := time.Now()
 	r, err := e.Run(t.Context(), s)
-	if err != nil || r.Exit.Code != 7 || time.Since(begin) > 3*time.Second {
+	if err != nil || r.Exit.Code != 7 || time.Since(begin) > kerneltest.Slow(3*time.Second) {
 		t.Errorf("got %+v, %v after %v; wanted exit code 7 at once", r.Exit, err, time.Since(begin))
 	}
 }
@@ -94,7 +97,7 @@ os._exit(7)
 // TestSecondMountOfDevices: a terminal cannot be read through another mount of
 // the same devices, and no root may hold one.
 func TestSecondMountOfDevices(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Root, kerneltest.Terminal, kerneltest.Program("unshare"))
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Root, kerneltest.Terminal, kerneltest.Program("unshare"))
 	dir := t.TempDir()
 	mount := filepath.Join(dir, "pts")
 	if err := os.Mkdir(mount, 0o755); err != nil {

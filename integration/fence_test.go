@@ -42,6 +42,7 @@ var fenceImports = map[string][]string{
 	"internal/reportfile":     {"internal/nofollow"},
 	"internal/kerneltest":     {},
 	"scripts/testreport":      {},
+	"scripts/kernelspage":     {},
 	"confine/seccomp/compile": {"confine/seccomp", "policy"},
 
 	"internal/kerneltest/features": {"internal/kerneltest"},

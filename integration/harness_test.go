@@ -28,6 +28,7 @@ var programs = map[string]func(args []string) int{
 	"as-prober":    prober,
 	"as-holder":    holder,
 	"as-victim":    victimProgram,
+	"as-promised":  promised,
 	"as-asking":    asking,
 	"as-racer":     racer,
 	"as-caller":    caller,
@@ -53,7 +54,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is for what should take milliseconds.
-const patience = 30 * time.Second
+var patience = kerneltest.Slow(30 * time.Second)
 
 // self is this binary as one of its programs, killed after a while.
 func self(t *testing.T, program string, args ...string) *exec.Cmd {
@@ -227,7 +228,7 @@ func exists(t testing.TB, path string) bool {
 // gone waits until a process, or with a negative number a whole process group,
 // has ended. A zombie has: whoever has to reap it may be slow.
 func gone(pid int) bool {
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(kerneltest.Slow(2 * time.Second)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if !alive(pid) {
 			return true
 		}

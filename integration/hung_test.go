@@ -224,7 +224,7 @@ func TestHungFileSystemRecovers(t *testing.T) {
 	}
 	release()
 	for range 8 {
-		if got := c.answer("hung/x", patience); got != int(unix.ENOTCONN) && got != int(unix.ECONNABORTED) {
+		if got := c.answer("hung/x", patience); got != int(unix.ENOTCONN) && got != int(unix.ECONNABORTED) && got != int(unix.ECONNREFUSED) { // the last on Linux 7.3
 			t.Errorf("errno %d, wanted ENOTCONN", got)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // Case G02: a limit that was asked and cannot be held keeps the command from
 // running; one that was not asked is reported.
 func TestNoDelegation(t *testing.T) {
-	needs(t, kerneltest.Root, kerneltest.Cgroup1)
+	needs(t, kerneltest.Root, kerneltest.Cgroups)
 	w := world{name: "user without a group", uid: 1000, named: true}.place(t)
 	w.groups = []string{""}
 	for _, asked := range []struct {
@@ -104,9 +104,9 @@ func TestRlimits(t *testing.T) {
 // 500 runs leave no group behind.
 func TestNoGroupIsLeft(t *testing.T) {
 	inWorlds(t, func(t *testing.T, w *placed) {
-		times := 50
+		times := kerneltest.Fewer(50)
 		if w.named || w.uid == 0 {
-			times = 500
+			times = kerneltest.Fewer(500)
 		}
 		end := w.ran(t, limitedRun{Command: "true", Limits: policy.Limits{Memory: 64 << 20, CPUs: 2}, Times: times})
 		if end.Exit.Failed() || len(end.Limits) > 0 {
@@ -122,7 +122,7 @@ func TestNoGroupIsLeft(t *testing.T) {
 // start. The group of a living one is left alone.
 func TestCallerKilled(t *testing.T) {
 	inWorlds(t, func(t *testing.T, w *placed) {
-		cmd := w.command(t, limitedRun{Command: "setsid bash -c 'echo $$ >>pids; sleep 60' & until [ -e pids ]; do sleep 0.01; done; touch up; sleep 60", Limits: memory48})
+		cmd := w.command(t, limitedRun{Command: "setsid bash -c 'echo $$ >>pids; sleep 600' & until [ -e pids ]; do sleep 0.01; done; touch up; sleep 600", Limits: memory48})
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {
@@ -148,7 +148,7 @@ func TestCallerKilled(t *testing.T) {
 		if w.handed != nil && (len(w.left(t)) != groups || !alive(pid)) { // among others, anybody sweeps
 			t.Errorf("the caller's death left %s, and alive is %v", w.left(t), alive(pid))
 		}
-		for end := time.Now().Add(5 * time.Second); len(w.left(t)) > 0 && time.Now().Before(end); {
+		for end := time.Now().Add(kerneltest.Slow(5 * time.Second)); len(w.left(t)) > 0 && time.Now().Before(end); {
 			w.ran(t, limitedRun{Command: "true"}) // the caller's own child may still be dying
 		}
 		w.nothingLives(t)

@@ -107,15 +107,34 @@ type world struct {
 	// handed are the controllers of a subtree that root hands over; none is our own
 	// groups. Of them each is a hierarchy of version 1, and unified version 2.
 	handed []string
+	// version is of the control groups: "v1" or "v2".
+	version string
 	// named hands the subtree over by name; else the program is put into it.
 	named bool
 }
 
 // worlds are the places where every limit must hold. In each of them the ladder
 // behind a kill ends on another rung.
-func worlds() []world {
+func worlds(t *testing.T) []world {
+	t.Helper()
+	version, err := kerneltest.GroupVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := world{name: "root", uid: os.Getuid(), version: version}
+	switch {
+	case own.uid != 0:
+		own.name = "user, in groups that were handed over before"
+		return []world{own}
+	case version == "v2":
+		return []world{
+			own,
+			{name: "user, from inside", uid: 1000, handed: []string{""}},
+			{name: "user, by name, from inside", uid: 1000, handed: []string{""}, named: true},
+		}
+	}
 	return []world{
-		{name: "root"},
+		own,
 		{name: "user, by name", uid: 1000, handed: []string{"memory", "pids", "cpu"}, named: true},
 		{name: "user, from inside, with a freezer", uid: 1000, handed: []string{"memory", "pids", "cpu", "freezer", "cpuacct"}},
 		{name: "user, from inside, hybrid", uid: 1000, handed: []string{"memory", "pids", "cpu", "unified"}},
@@ -124,8 +143,13 @@ func worlds() []world {
 
 // inWorlds runs a test in each world.
 func inWorlds(t *testing.T, test func(t *testing.T, w *placed)) {
-	needs(t, kerneltest.Root, kerneltest.Cgroup1)
-	for _, w := range worlds() {
+	needs(t, kerneltest.Cgroups)
+	version := ""
+	for _, w := range worlds(t) {
+		if w.version == "" {
+			w.version = version
+		}
+		version = w.version
 		t.Run(w.name, func(t *testing.T) { test(t, w.place(t)) })
 	}
 }
@@ -175,12 +199,27 @@ func handOver(t *testing.T, controller string, uid int) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { emptyGroup(t, dir) })
-	for _, name := range []string{"", "cgroup.procs", "tasks", "cgroup.subtree_control"} {
+	if controller == "" {
+		passOn(t, dir)
+	}
+	for _, name := range []string{"", "cgroup.procs", "tasks", "cgroup.subtree_control", leafGroup, leafGroup + "/cgroup.procs"} {
 		if err := os.Chown(filepath.Join(dir, name), uid, uid); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
 	return dir
+}
+
+// leafGroup is where a process waits inside a subtree of version 2.
+const leafGroup = "leaf"
+
+// passOn makes a new group of version 2 into a subtree.
+func passOn(t *testing.T, dir string) {
+	t.Helper()
+	err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory +pids +cpu"), 0)
+	if err := errors.Join(err, os.Mkdir(filepath.Join(dir, leafGroup), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // checkGroups fails where a directory is of no control group file system.
@@ -207,7 +246,7 @@ func emptyGroup(t *testing.T, dir string) {
 			return nil
 		})
 		subs, _ := filepath.Glob(filepath.Join(dir, "sandbox-exec-*"))
-		for _, sub := range subs {
+		for _, sub := range append(subs, filepath.Join(dir, leafGroup)) {
 			_ = unix.Rmdir(sub)
 		}
 		if err := unix.Rmdir(dir); err == nil || os.IsNotExist(err) {
@@ -252,6 +291,9 @@ const groupPrefix = "sandbox-exec-"
 // ownGroups are where root's groups are made on a machine with version 1.
 func ownGroups(t *testing.T) []string {
 	t.Helper()
+	if own, err := kerneltest.OwnUnified(); err == nil {
+		return []string{filepath.Dir(own)}
+	}
 	list := []string{"/sys/fs/cgroup/unified"}
 	for _, controller := range []string{"memory", "pids", "cpu", "freezer", "cpuacct"} {
 		own, err := kerneltest.OwnGroup(controller)
@@ -275,8 +317,13 @@ func (p *placed) command(t *testing.T, r limitedRun) *exec.Cmd {
 		t.Fatal(err)
 	}
 	argv := []string{"/proc/self/exe", "as-limited", string(body)}
-	if !p.named && len(p.groups) > 0 {
-		argv = append([]string{"/proc/self/exe", "as-entrant", strings.Join(p.groups, ","), strconv.Itoa(p.uid)}, argv[1:]...)
+	inside := p.groups
+	if p.version == "v2" && len(p.groups) > 0 {
+		inside = []string{filepath.Join(p.groups[0], leafGroup)}
+	}
+	enters := p.handed != nil && (!p.named || p.version == "v2")
+	if enters {
+		argv = append([]string{"/proc/self/exe", "as-entrant", strings.Join(inside, ","), strconv.Itoa(p.uid)}, argv[1:]...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // hundreds of runs, perhaps beside other tests
 	t.Cleanup(cancel)
@@ -285,7 +332,7 @@ func (p *placed) command(t *testing.T, r limitedRun) *exec.Cmd {
 	cmd.Dir = p.workspace
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + p.workspace, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	if p.uid != 0 && p.named {
+	if p.uid != 0 && p.named && !enters {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}
 	}
 	return cmd

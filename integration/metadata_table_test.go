@@ -17,6 +17,7 @@ import (
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
 	"github.com/sandbox-exec/sandbox-exec/fact"
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -58,7 +59,7 @@ func (w metadataWorld) batch(t *testing.T, side string, batch []metadataAct) []t
 	t.Helper()
 	batch = w.place(t, side, batch)
 	before := w.look(batch)
-	time.Sleep(20 * time.Millisecond) // older kernels count changes by the tick
+	time.Sleep(kerneltest.Slow(20 * time.Millisecond)) // older kernels count changes by the tick
 	done, facts := w.run(t, batch)
 	after := w.look(batch)
 	if len(done) != len(batch) {
@@ -248,7 +249,7 @@ func TestMetadata(t *testing.T) {
 	needs(t)
 	for _, side := range []string{sideIn, sideOut} {
 		t.Run(side, func(t *testing.T) {
-			acts := metadataActs()
+			acts := kerneltest.Some(metadataActs())
 			plain := metadataPlain(t).try(t, side, acts)
 			for _, mode := range []policy.Mode{policy.WorkspaceWrite, policy.ReadOnly} {
 				t.Run(mode.String(), func(t *testing.T) { compareMetadata(t, side, acts, plain, policy.Policy{Mode: mode}) })
@@ -339,8 +340,14 @@ func (r tried) sameAs(t *testing.T, plain tried) {
 	if r.known() {
 		return
 	}
-	if len(r.facts) > 0 {
+	if len(r.facts) > 0 && plain.done.Errno != unix.ENOSYS {
 		t.Errorf("%s: %q is a fact: %+v", r.act, r.done.Errno, r.facts)
+	}
+	if plain.done.Errno == unix.ENOSYS && !r.outside() {
+		return // the broker gives a newer call to an older kernel (fchmodat2, Linux 6.6)
+	}
+	if r.act.Form == "open: closed" && r.done.Errno != 0 && plain.done.Errno == unix.EBADF {
+		return // of two errors older kernels tell the descriptor's first (before Linux 6.13)
 	}
 	if r.done.Errno != plain.done.Errno || r.done.Seen != plain.done.Seen || !slices.Equal(r.changed, plain.changed) {
 		t.Errorf("%s: got %q, changed %q, %s; want %q, %q, %s", r.act, r.done.Errno, r.changed, r.done.Seen, plain.done.Errno, plain.changed, plain.done.Seen)

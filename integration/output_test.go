@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -79,7 +80,7 @@ func TestOutputEndIsNotLost(t *testing.T) {
 	needs(t)
 	e := newExecutor(t, executor.Config{})
 	work := realTempDir(t)
-	for i := range 50 {
+	for i := range kerneltest.Fewer(50) {
 		r := run(t, e, executor.Request{Policy: in(policy.ReadOnly, work), Command: "head -c 100000 /dev/zero; echo end; echo end >&2"})
 		if r.Stdout.Bytes != 100_004 || !strings.HasSuffix(stdout(r), "end\n") || stderr(r) != "end\n" {
 			t.Fatalf("run %d: %d bytes, stderr %q", i, r.Stdout.Bytes, r.Stderr.Tail)
@@ -136,7 +137,7 @@ func TestInput(t *testing.T) {
 	defer reader.Close()
 	defer writer.Close()
 	begin := time.Now()
-	if r := run(t, e, executor.Request{Policy: p, Command: "echo done", Stdin: reader}); stdout(r) != "done\n" || time.Since(begin) > time.Second {
+	if r := run(t, e, executor.Request{Policy: p, Command: "echo done", Stdin: reader}); stdout(r) != "done\n" || time.Since(begin) > testLate {
 		t.Errorf("input that never comes: %q after %s", r.Stdout.Tail, time.Since(begin))
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/executor"
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
-const (
-	testTimeout = 400 * time.Millisecond
-	testGrace   = 300 * time.Millisecond
+var (
+	testTimeout = kerneltest.Slow(400 * time.Millisecond)
+	testGrace   = kerneltest.Slow(300 * time.Millisecond)
+	testLate    = kerneltest.Slow(time.Second)
 )
 
 // Cases E04 and E05: bounded, the whole process group, and what was written is
@@ -28,7 +30,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 		"pipeline":          "echo $$; sleep 60 | sleep 61 | cat",
 		"ignores TERM":      "trap '' TERM; echo $$; sleep 60",
 		"children ignore":   "echo $$; (trap '' TERM; sleep 60) & (trap '' TERM; sleep 61) & wait",
-		"stopped":           "echo $$; kill -STOP $$",
+		"stopped":           "echo $$; kill -STOP 0",
 		"busy":              "echo $$; while :; do :; done",
 		"child of a child":  "echo $$; (sleep 60; true) & exit_early=1; bash -c 'sleep 62; true'",
 		"floods all along":  "echo $$; exec yes",
@@ -37,7 +39,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Now()
 			r := run(t, e, executor.Request{Policy: in(policy.ReadOnly, realTempDir(t)), Command: "echo early; " + command, Timeout: testTimeout})
-			if took := time.Since(begin); took > testTimeout+testGrace+time.Second {
+			if took := time.Since(begin); took > testTimeout+testGrace+testLate {
 				t.Errorf("it took %s", took)
 			}
 			if !r.Exit.TimedOut || r.Exit.Aborted || r.Timeout != testTimeout {
@@ -119,7 +121,7 @@ func TestBackgroundIsNotWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Now()
 			r := run(t, e, executor.Request{Policy: in(policy.ReadOnly, realTempDir(t)), Command: command})
-			if took := time.Since(begin); took > testGrace+time.Second || r.Exit.Failed() {
+			if took := time.Since(begin); took > testGrace+testLate || r.Exit.Failed() {
 				t.Errorf("it took %s: %+v", took, r.Exit)
 			}
 			if group := number(stdout(r)[:len(stdout(r))-1]); !gone(-group) {
@@ -132,9 +134,9 @@ func TestBackgroundIsNotWaitedFor(t *testing.T) {
 	// nothing back either.
 	t.Run("leaves the group", func(t *testing.T) {
 		begin := time.Now()
-		const command = "mkfifo p; setsid bash -c 'echo $$ >p; exec sleep 20' & cat p"
+		const command = "mkfifo p; setsid bash -c 'echo $$ >p; exec sleep 60' & cat p"
 		r := run(t, e, executor.Request{Policy: in(policy.WorkspaceWrite, realTempDir(t)), Command: command})
-		if took := time.Since(begin); took > testGrace+time.Second || r.Exit.Failed() {
+		if took := time.Since(begin); took > testGrace+testLate || r.Exit.Failed() {
 			t.Errorf("it took %s: %+v", took, r.Exit)
 		}
 		if pid := number(stdout(r)[:len(stdout(r))-1]); unix.Kill(pid, unix.SIGKILL) == nil {

@@ -21,6 +21,7 @@ var victimEffects = map[string]func(args []string) error{
 	"chmod":     victimChmod,
 	"chown":     victimChown,
 	"utimensat": victimUtimensat,
+	"truncate":  func(a []string) error { return unix.Truncate(a[0], 0) },
 	"setxattr":  func(a []string) error { return unix.Setxattr(a[0], "user.victim", []byte("1"), 0) },
 	"security":  func(a []string) error { return unix.Setxattr(a[0], "security.victim", []byte("1"), 0) },
 	"mknod":     func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, 259) },

@@ -49,7 +49,7 @@ func effects() []victimEffect {
 		{"chmod", nil, inReadOnly, "EACCES", changes("chmod")},
 		{"chown", root, inReadOnly, "EACCES", changes("chown")},
 		{"utimensat", nil, inReadOnly, "EACCES", changes("utimensat")},
-		{"setxattr", nil, inReadOnly, "EACCES", changes("setxattr")},
+		{"setxattr", []kerneltest.Feature{kerneltest.UserXattr}, inReadOnly, "EACCES", changes("setxattr")},
 		{"mknod", root, inWorkspace, "EPERM", makes("mknod")},
 		{"open with a set-id bit", nil, inWorkspace, "EPERM", makes("setid")},
 		{"chmod to a set-user-id bit", nil, inWorkspace, "EPERM", changes("chmod-setuid")},

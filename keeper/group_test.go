@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // ownGroups lists the control groups of this process.
 func ownGroups(t *testing.T) []string {
 	t.Helper()
-	own, err := kerneltest.OwnGroup("pids")
+	own, err := kerneltest.GroupParent("pids")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func group1(t *testing.T, k *Keeper, l policy.Limits) *Group {
 
 // TestGroupIsRemoved, whatever became of its run.
 func TestGroupIsRemoved(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Cgroups)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, use := range map[string]func(k *Keeper, g *Group){
@@ -116,7 +117,7 @@ func TestGroupIsRemoved(t *testing.T) {
 
 // TestCloseRemovesGroups that wait for a spawn.
 func TestCloseRemovesGroups(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Cgroups)
 	k := start(t)
 	g := group1(t, k, policy.Limits{})
 	if err := k.Close(); err != nil {
@@ -136,12 +137,12 @@ func TestCloseRemovesGroups(t *testing.T) {
 // TestLimitsReachedOfARun tells the two kinds apart, and the helper from the
 // command.
 func TestLimitsReachedOfARun(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Cgroups)
 	k := start(t)
 	for command, want := range map[string]string{
 		"true": "",
-		"head -c 90M /dev/zero | tail -c 80M >/dev/null; true":                              "memory 50331648",
-		"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21; do sleep 1 & done": "processes 20",
+		"head -c 90M /dev/zero | tail -c 80M >/dev/null; true": "memory 50331648",
+		fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21; do sleep %d & done", int(kerneltest.Slow(time.Second).Seconds())): "processes 20",
 	} {
 		g := group1(t, k, policy.Limits{Memory: 48 << 20, Processes: 20})
 		p, err := g.Spawn(t.Context(), helper, shellIn(t, g, command))
@@ -171,7 +172,7 @@ func TestRefusedGroup(t *testing.T) {
 	if !errors.As(err, &input) || input.What != "cgroup parent" {
 		t.Errorf("got %v", err)
 	}
-	kerneltest.Require(t, kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Cgroups)
 	g, err := start(t).Group(policy.Limits{Processes: 5 << 20, CPUs: 1e15}) // more than the kernel takes
 	if err != nil {
 		t.Fatal(err)

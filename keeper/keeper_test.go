@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandbox-exec/sandbox-exec/confine"
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
@@ -20,6 +21,7 @@ const helper = "/proc/self/exe"
 
 func start(t *testing.T) *Keeper {
 	t.Helper()
+	kerneltest.Require(t, kerneltest.CloseRange)
 	k, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +68,8 @@ func end(t *testing.T, p *Process) syscall.WaitStatus {
 	t.Helper()
 	select {
 	case <-p.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the command did not end in 20 s")
+	case <-time.After(kerneltest.Slow(20 * time.Second)):
+		t.Fatal("the command did not end")
 	}
 	status, err := p.Status()
 	if err != nil {
@@ -111,7 +113,7 @@ func TestGroupDiesWithTheLeader(t *testing.T) {
 		if dead(pid) {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(kerneltest.Slow(20 * time.Millisecond))
 	}
 	t.Errorf("process %d of the group lives", pid)
 }

@@ -1,9 +1,13 @@
 #!/bin/sh
 # Checks for what make test needs beside the Go modules, and installs it as root
 # or with a sudo that asks nothing; otherwise prints the command and fails.
+# With "vm" also what make test-vm needs.
 # Plain sh, because bash may be one of the missing things.
 set -eu
 cd "$(dirname "$0")/.."
+
+vm=
+[ "${1:-}" != vm ] || vm=yes
 
 oldest_go=26 # of Go 1: go.mod
 
@@ -26,6 +30,11 @@ missing() {
 	# The filters are compiled again and compared.
 	echo '#include <seccomp.h>' | (PATH=$plain && gcc -E - >/dev/null 2>&1) || echo seccomp.h
 	has pkg-config || echo pkg-config
+	if [ -n "$vm" ]; then
+		for tool in qemu-system-x86_64 busybox cpio mke2fs ps mawk hostname; do
+			has "$tool" || echo "$tool"
+		done
+	fi
 	# Root mounts an image of each file system whose ioctls the filter closes.
 	if [ "$(id -u)" = 0 ]; then
 		for fs in ext4 btrfs xfs; do
@@ -49,6 +58,10 @@ packages() { # MANAGER TOOL...
 		apt-get:gcc) echo gcc libc6-dev ;;
 		dnf:gcc) echo gcc glibc-devel ;;
 		apk:gcc) echo gcc musl-dev ;;
+		*:qemu-system-x86_64) echo qemu-system-x86 ;;
+		apt-get:busybox) echo busybox-static ;;
+		*:mke2fs) echo e2fsprogs ;;
+		*:ps) echo procps ;;
 		*:mkfs.ext4) echo e2fsprogs ;;
 		*:mkfs.btrfs) echo btrfs-progs ;;
 		*:mkfs.xfs) echo xfsprogs ;;

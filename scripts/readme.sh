@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d /tmp/sandbox-exec-readme.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 mkdir -m 0700 "$work/home" "$work/tree"
-tar --exclude=.git --exclude=./bin -cf - . | tar -xf - -C "$work/tree"
+tar --exclude=.git --exclude=./bin --exclude=./.cache -cf - . | tar -xf - -C "$work/tree"
 
 block=$(sed -n '/^```console$/,/^```$/{//!p}' README.md | sed '/^\$ make test$/d')
 command=$(sed -n 's/^\$ //p;q' <<<"$block")

@@ -10,7 +10,7 @@ export CGO_ENABLED=0
 read -ra packages <<<"${PKGS:?run this through make}"
 
 mkdir -m 0700 "$stage/home" "$stage/tree"
-tar --exclude=./.git --exclude=./bin -cf - . | tar -xf - -C "$stage/tree"
+tar --exclude=./.git --exclude=./bin --exclude=./.cache -cf - . | tar -xf - -C "$stage/tree"
 go build -buildvcs=false -o "$stage/features" ./internal/kerneltest/features
 
 root=$(pwd -P)

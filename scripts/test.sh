@@ -93,6 +93,15 @@ if [[ $(id -u) == 0 ]]; then
 else
 	echo "not run: the root half (run make test as root)"
 fi
+# A caller that sums up more than this half does it itself.
+if [[ -n ${SANDBOX_REPORTS:-} ]]; then
+	for report in "${reports[@]}"; do
+		name=${report%%=*}
+		cp "$work/$name.json" "${SANDBOX_REPORTS%/*}/$name.json"
+		echo "${report%=*}=${SANDBOX_REPORTS%/*}/$name.json" >>"$SANDBOX_REPORTS"
+	done
+	exit
+fi
 # Built, not run by go: the counts are the last line of the output.
 go build -o "$work/testreport" ./scripts/testreport
 "$work/testreport" "${reports[@]}"

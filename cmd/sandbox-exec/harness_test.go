@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/internal/kerneltest"
 )
 
 // patience is for what should take milliseconds.
-const patience = 20 * time.Second
+var patience = kerneltest.Slow(20 * time.Second)
 
 // outcome is how the program under test ended.
 type outcome struct {
@@ -90,7 +92,7 @@ func realTempDir(t *testing.T) string {
 // has ended. A zombie has: whoever has to reap it may be slow.
 func gone(t *testing.T, pid int) bool {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(kerneltest.Slow(2 * time.Second)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if !alive(pid) {
 			return true
 		}

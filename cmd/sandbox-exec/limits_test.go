@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,9 +41,9 @@ func badLimits() []badInput {
 // TestLimitsOnTheCommandLine: the facts on stderr and in the document. They come
 // also where the command ended well, and are no denials.
 func TestLimitsOnTheCommandLine(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroups)
 	const hog = "head -c 200M /dev/zero | tail -c 150M >/dev/null"
-	const fork = "for i in {1..50}; do sleep 1.2 & done; wait; exit 5"
+	fork := fmt.Sprintf("for i in {1..50}; do sleep %g & done; wait; exit 5", kerneltest.Slow(1200*time.Millisecond).Seconds())
 	memory := "[sandbox: memory limit of 48MiB reached]"
 	for _, tt := range []struct {
 		args   []string
@@ -52,8 +53,8 @@ func TestLimitsOnTheCommandLine(t *testing.T) {
 	}{
 		{[]string{"--memory", "48MiB", "-c", hog + "; exit 0"}, []int{0}, memory, "memory"},
 		{[]string{"--memory", "48M", "-c", hog + "; exit 4"}, []int{4}, memory, "memory"},
-		{[]string{"--memory", "48MiB", "-c", "kill -9 $$"}, []int{137}, "", ""},
-		{[]string{"--memory", "48MiB", "--timeout", "300ms", "-c", "sleep 60; true"}, []int{124}, "", ""},
+		{[]string{"--memory", "48MiB", "-c", "kill -9 0"}, []int{137}, "", ""},
+		{[]string{"--memory", "48MiB", "--timeout", kerneltest.Slow(300 * time.Millisecond).String(), "-c", "sleep 60; true"}, []int{124}, "", ""},
 		{[]string{"--pids", "20", "-c", fork}, []int{5, 254}, "[sandbox: process limit of 20 reached]", "processes"},
 		{[]string{"--mode", "danger-full-access", "--memory", "48MiB", "-c", hog}, []int{137}, memory, "memory"},
 	} {
@@ -81,8 +82,12 @@ func TestLimitsOnTheCommandLine(t *testing.T) {
 
 // TestLimitsExplained: explain, probe and --verbose name the limits and the rung.
 func TestLimitsExplained(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
-	const held = "control groups v1: memory 1GiB, 4096 processes, 0.5 processors; rlimits: 64 open files"
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroups)
+	version, err := kerneltest.GroupVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := kerneltest.GroupTitle(version) + ": memory 1GiB, 4096 processes, 0.5 processors; rlimits: 64 open files"
 	args := []string{"--memory", "1024MiB", "--cpus", "0.5", "--open-files", "64", "-c", "true"}
 	o := finish(t, command(t, t.TempDir(), "sandbox-exec", append([]string{"explain"}, args...)...))
 	for _, want := range []string{
@@ -98,7 +103,7 @@ func TestLimitsExplained(t *testing.T) {
 		t.Errorf("--verbose: %+v", o)
 	}
 	o = finish(t, command(t, t.TempDir(), "sandbox-exec", "probe"))
-	if !strings.Contains(o.stdout, "control groups v1: 4096 processes") {
+	if !strings.Contains(o.stdout, kerneltest.GroupTitle(version)+": 4096 processes") {
 		t.Errorf("probe: %+v", o)
 	}
 }
@@ -106,7 +111,7 @@ func TestLimitsExplained(t *testing.T) {
 // TestLimitsWithoutClone3: containers' filters often refuse the call that starts a
 // process in a group. It is moved then, and the limits hold all the same.
 func TestLimitsWithoutClone3(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroups)
 	o := finish(t, command(t, t.TempDir(), "outer-filter", "clone3=ENOSYS", "sandbox-exec", "run", "--verbose", "--memory", "48MiB", "-c", "head -c 200M /dev/zero | tail -c 150M >/dev/null; exit 0"))
 	if o.status != 0 || !strings.Contains(o.stderr, "[sandbox: memory limit of 48MiB reached]") || !strings.Contains(o.stderr, "tree           enforced (control group, ") {
 		t.Errorf("%+v", o)
@@ -116,7 +121,7 @@ func TestLimitsWithoutClone3(t *testing.T) {
 // TestNestedLimits: inside ourselves no groups can be made. What is asked there is
 // refused, and what is not is reported; the outer limits hold.
 func TestNestedLimits(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroups)
 	o := sandboxed(t, t.TempDir(), "--pids", "64", "-c", "sandbox-exec run --memory 48MiB -c 'echo ran'; echo $?; sandbox-exec run --verbose -c 'echo inner'")
 	const row = "  limits         not enforced (memory 48MiB: no control group: "
 	if o := sandboxed(t, t.TempDir(), "-c", "sandbox-exec explain --memory 48MiB -c 'echo ran'"); o.status != 0 || !strings.Contains(o.stdout, row) {
@@ -161,7 +166,7 @@ func TestLimitThatCannotBeHeld(t *testing.T) {
 // start kills and removes it. (That of another test does as well; that something
 // was left is shown where nobody else is, in integration.)
 func TestKilledCallerIsSwept(t *testing.T) {
-	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1, kerneltest.Program("setsid"))
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroups, kerneltest.Program("setsid"))
 	dir := realTempDir(t)
 	t.Cleanup(func() { stopBeats(t, dir) })
 	cmd := command(t, dir, "sandbox-exec", "run", "--mode", "workspace-write", "-c",

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // scriptsMayTake bounds all scripts together: what hangs is killed and fails.
-const scriptsMayTake = 60 * time.Second
+var scriptsMayTake = kerneltest.Slow(60 * time.Second)
 
 func TestScripts(t *testing.T) {
 	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("bash"))

@@ -15,16 +15,16 @@ import (
 // of its own exit status 124.
 func TestTimeout(t *testing.T) {
 	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Program("bash"))
-	const timeout, grace = time.Second, 500 * time.Millisecond
+	timeout, grace, late := kerneltest.Slow(time.Second), kerneltest.Slow(500*time.Millisecond), kerneltest.Slow(time.Second)
 	dir := t.TempDir()
 	report := filepath.Join(realTempDir(t), "doc.json")
 	tests := []struct {
 		name, command string
 		atMost        time.Duration
 	}{
-		{"ends when asked", "echo early; echo $$; sleep 60", timeout + time.Second},
-		{"ignores", `echo early; echo $$; trap "" TERM; sleep 60`, timeout + grace + time.Second},
-		{"children ignore", `trap "" TERM; sleep 60 & sleep 61 & echo early; echo $$; wait`, timeout + grace + time.Second},
+		{"ends when asked", "echo early; echo $$; sleep 60", timeout + late},
+		{"ignores", `echo early; echo $$; trap "" TERM; sleep 60`, timeout + grace + late},
+		{"children ignore", `trap "" TERM; sleep 60 & sleep 61 & echo early; echo $$; wait`, timeout + grace + late},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTimeout(t *testing.T) {
 			if took := time.Since(begin); took < timeout || took > tt.atMost {
 				t.Errorf("it took %s, want %s to %s", took, timeout, tt.atMost)
 			}
-			if o.status != statusTimeout || !strings.Contains(o.stderr, "[timed out after 1000ms]\n") {
+			if o.status != statusTimeout || !strings.Contains(o.stderr, fmt.Sprintf("[timed out after %dms]\n", timeout.Milliseconds())) {
 				t.Errorf("got %+v, want 124 and the marker", o)
 			}
 			var group int
@@ -43,19 +43,19 @@ func TestTimeout(t *testing.T) {
 			if !gone(t, -group) {
 				t.Error("processes of its group are left")
 			}
-			checkTimeoutDocument(t, report)
+			checkTimeoutDocument(t, report, timeout)
 		})
 	}
 }
 
-func checkTimeoutDocument(t *testing.T, path string) {
+func checkTimeoutDocument(t *testing.T, path string, timeout time.Duration) {
 	t.Helper()
 	document, err := validDocument(read(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"exitStatus": "124", "exit.timedOut": "true", "exit.aborted": "false", "timeoutMs": "1000", "denied": "false",
+		"exitStatus": "124", "exit.timedOut": "true", "exit.aborted": "false", "timeoutMs": fmt.Sprint(timeout.Milliseconds()), "denied": "false",
 	} {
 		if got, err := lookUp(document, path); err != nil || got != want {
 			t.Errorf("%s is %s (%v), want %s", path, got, err, want)

@@ -67,7 +67,7 @@ func beats(t *testing.T, dir string, within time.Duration) bool {
 	t.Helper()
 	alive := filepath.Join(dir, "alive")
 	forget(t, dir, "alive")
-	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(kerneltest.Slow(within)); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if exists(t, alive) {
 			return true
 		}

@@ -187,10 +187,11 @@ var errNotDelegated = errors.New("control groups are managed here (by systemd) a
 // controllers finds out which limits groups of version 2 can have. A group that
 // has processes of its own cannot pass controllers on to groups below it, so
 // that beside our own group one comes into question as well: there a payload of
-// a delegated unit is told to put itself into a group of its own.
+// a delegated unit is told to put itself into a group of its own. Where that one
+// is not managed, neither is the unit.
 func (f *finder) controllers(h hierarchy, dir string) {
 	candidates := []string{dir}
-	if up := path.Dir(dir); !f.handed && dir != h.point && f.m.usable(up) == nil && !f.m.managed(up) && f.reachable(h, up) == nil {
+	if up := path.Dir(dir); !f.handed && dir != h.point && f.m.usable(up) == nil && (isUnit(up) || !f.m.managed(up)) && f.reachable(h, up) == nil {
 		candidates = append(candidates, up)
 	}
 	for _, candidate := range candidates {

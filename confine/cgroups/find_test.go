@@ -106,6 +106,15 @@ var findCases = []struct {
 		want:    map[controller]string{unified: sys + "/unit", memory: sys + "/unit", pids: sys + "/unit", cpu: sys + "/unit"},
 	},
 	{
+		name: "version 2, inside of a scope without a mark", own: "0::/app.slice/s.scope/leaf", mounts: version2,
+		machine: fake{
+			dirs:    []string{sys + "/app.slice", sys + "/app.slice/s.scope", sys + "/app.slice/s.scope/leaf"},
+			foreign: []string{sys + "/app.slice", sys + "/app.slice/s.scope"},
+			files:   map[string]string{sys + "/app.slice/s.scope/cgroup.subtree_control": "cpu memory pids"},
+		},
+		want: map[controller]string{unified: sys + "/app.slice/s.scope", memory: sys + "/app.slice/s.scope", pids: sys + "/app.slice/s.scope", cpu: sys + "/app.slice/s.scope"},
+	},
+	{
 		name: "version 2, systemd's", own: "0::/user.slice/s.scope", mounts: version2,
 		machine: fake{dirs: []string{sys + "/user.slice/s.scope", sys + "/user.slice"}, foreign: []string{sys + "/user.slice/s.scope"}},
 		want:    map[controller]string{},
@@ -166,6 +175,11 @@ func TestHandedDown(t *testing.T) {
 		manager + "/app.slice/run-1.scope":                  true,
 		manager + "/app.slice/run-1.scope/leaf":             true,
 		manager + "/app.slice/term.scope":                   false,
+		manager + "/app.slice/unmarked.scope/leaf":          true,
+		manager + "/app.slice/unmarked.scope/leaf/deeper":   true,
+		manager + "/app.slice/sub.slice":                    false,
+		manager + "/init.scope":                             false,
+		manager + "/leaf":                                   false,
 		manager + "/app.slice":                              false,
 		manager:                                             false,
 		sys + "/user.slice/user-1000.slice/session-2.scope": false,

@@ -111,14 +111,24 @@ func (kernel) managed(dir string) bool {
 }
 
 // handedDown looks for the mark at the group and above it. What a user's manager
-// was given it owns in turn, so its own mark does not count.
+// was given it owns in turn, so its own mark does not count. Nor does a group's
+// that lies inside of a unit need one: systemd keeps the processes of a unit that
+// is not delegated in the unit's own group. (The managers of users set no marks
+// with systemd 252.)
 func handedDown(dir string, delegated func(string) bool) bool {
-	for ; dir != "/" && !strings.HasPrefix(path.Base(dir), "user@"); dir = path.Dir(dir) {
-		if delegated(dir) {
+	for at := dir; at != "/" && !ofManager(at); at = path.Dir(at) {
+		if delegated(at) || at != dir && isUnit(at) {
 			return true
 		}
 	}
 	return false
+}
+
+func ofManager(dir string) bool { return strings.HasPrefix(path.Base(dir), "user@") }
+
+// isUnit tells a unit that has processes from a slice and from what is inside.
+func isUnit(dir string) bool {
+	return (strings.HasSuffix(dir, ".scope") || strings.HasSuffix(dir, ".service")) && !ofManager(dir)
 }
 
 func delegated(dir string) bool {

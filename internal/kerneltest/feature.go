@@ -24,9 +24,24 @@ const (
 	Broker Feature = "broker"
 	// FUSE means that this process can open /dev/fuse.
 	FUSE Feature = "fuse"
+	// UserXattr means that files in the temporary directory can have attributes of
+	// the user's (on tmpfs since Linux 6.6).
+	UserXattr Feature = "xattr"
+	// NoLandlock means that the kernel has no Landlock, or that it is off.
+	NoLandlock Feature = "no-landlock"
+	// CloseRange means that descriptors can be closed at execve all at once (Linux
+	// 5.11). Without it no helper becomes a command.
+	CloseRange Feature = "close-range"
+	// Capped means that UnderLandlock works on this architecture.
+	Capped Feature = "capped"
 	// Cgroup1 means that this process can make groups of version 1 for memory and
 	// for processes, below its own.
 	Cgroup1 Feature = "cgroup1"
+	// Cgroups is either of Cgroup1 and Cgroup2.
+	Cgroups Feature = "cgroups"
+	// Cgroup2 means that this process is in a group of version 2 beside which it
+	// can make groups with limits.
+	Cgroup2 Feature = "cgroup2"
 )
 
 const landlockName = "landlock"
@@ -74,8 +89,21 @@ func (f Feature) check() error {
 		return askListener()
 	case FUSE:
 		return openDevice("/dev/fuse")
+	case UserXattr:
+		return setUserXattr()
+	case NoLandlock:
+		return lackLandlock()
+	case CloseRange:
+		return markRange()
+	case Capped:
+		return canCap()
 	case Cgroup1:
 		return makeGroups("memory", "pids")
+	case Cgroups:
+		_, err := GroupVersion()
+		return err
+	case Cgroup2:
+		return makeUnified("memory", "pids", "cpu")
 	}
 	_, err = exec.LookPath(name)
 	return err

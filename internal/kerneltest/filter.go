@@ -41,11 +41,24 @@ var hooked bool
 // before any other hook. In a child made by UnderFilter it does not return.
 func RunHook() {
 	hooked = true
-	if len(os.Args) == 0 || os.Args[0] != filterArg0 {
+	if len(os.Args) == 0 {
 		return
 	}
-	err := runFiltered(os.Args[1:])
-	fmt.Fprintf(os.Stderr, "%s: %v\n", filterArg0, err)
+	var err error
+	switch os.Args[0] {
+	case filterArg0:
+		err = runFiltered(os.Args[1:])
+	case askArg0:
+		err = runAsking(os.Args[1:])
+	case capArg0:
+		var status int
+		if status, err = runCapped(os.Args[1:]); err == nil {
+			os.Exit(status)
+		}
+	default:
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
 	os.Exit(FilterFailed)
 }
 

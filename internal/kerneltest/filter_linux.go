@@ -31,12 +31,17 @@ func runFiltered(args []string) error {
 	if err != nil {
 		return err
 	}
+	return become(program, args[1], args[2:])
+}
+
+// become is the program under the filter.
+func become(program []unix.SockFilter, path string, argv []string) error {
 	// Both settings belong to a thread, and exec keeps those of its caller.
 	runtime.LockOSThread()
 	if err := install(program); err != nil {
 		return err
 	}
-	return fmt.Errorf("exec %s: %w", args[1], unix.Exec(args[1], args[2:], os.Environ()))
+	return fmt.Errorf("exec %s: %w", path, unix.Exec(path, argv, os.Environ()))
 }
 
 func install(program []unix.SockFilter) error {

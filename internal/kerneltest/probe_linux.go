@@ -1,7 +1,9 @@
 package kerneltest
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,19 @@ func LandlockABI() (int, error) {
 		return 0, fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
 	return int(abi), unix.Close(int(fd))
+}
+
+// lackLandlock returns nil where the kernel itself says so; a filter around us can
+// say the same.
+func lackLandlock() error {
+	abi, err := LandlockABI()
+	switch {
+	case err == nil:
+		return fmt.Errorf("this kernel has Landlock ABI %d", abi)
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
+		return nil
+	}
+	return err
 }
 
 // openTerminal makes a pseudo-terminal and opens its other side by name.
@@ -65,4 +80,26 @@ func openDevice(path string) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	return unix.Close(fd)
+}
+
+// setUserXattr sets one on a new file.
+func setUserXattr() error {
+	file, err := os.CreateTemp("", "kerneltest")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if err := unix.Fsetxattr(int(file.Fd()), "user.kerneltest", []byte("1"), 0); err != nil {
+		return fmt.Errorf("fsetxattr %s: %w", file.Name(), err)
+	}
+	return nil
+}
+
+// markRange asks for a range that no process has.
+func markRange() error {
+	if err := unix.CloseRange(1<<31, 1<<32-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close_range CLOEXEC: %w", err)
+	}
+	return nil
 }

@@ -144,6 +144,7 @@ func installAsking() (listener int, err error) {
 // workplace is a directory whose path no symlink is part of.
 func workplace(t testing.TB) string {
 	t.Helper()
+	kerneltest.Require(t, kerneltest.Broker)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -19,18 +19,18 @@ func main() {
 	}
 }
 
-// candidates lists what is worth requiring, Landlock at the level found. Which
+// candidates lists what is worth requiring, Landlock at the level found or its absence. Which
 // user this is can not be missing, so only the one that holds is listed.
 func candidates() []kerneltest.Feature {
-	abi, err := kerneltest.LandlockABI()
-	if err != nil {
-		abi = 1 // the least: reported as missing
+	landlock := kerneltest.NoLandlock
+	if abi, err := kerneltest.LandlockABI(); err == nil {
+		landlock = kerneltest.Landlock(abi)
 	}
 	user := kerneltest.Root
 	if os.Getuid() != 0 {
 		user = kerneltest.OrdinaryUser
 	}
-	list := []kerneltest.Feature{kerneltest.Landlock(abi), user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.Cgroup1}
+	list := []kerneltest.Feature{landlock, user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.UserXattr, kerneltest.Capped, kerneltest.CloseRange, kerneltest.Cgroup1, kerneltest.Cgroup2, kerneltest.Cgroups}
 	for _, name := range []string{"bash", "go", "setpriv", "gcc", "git", "python3"} {
 		list = append(list, kerneltest.Program(name))
 	}
