@@ -47,7 +47,7 @@ func makeGroup(parent string) error {
 	if err := unix.Statfs(parent, &fs); err != nil {
 		return fmt.Errorf("statfs %s: %w", parent, err)
 	}
-	if fs.Type != unix.CGROUP_SUPER_MAGIC {
+	if fs.Type != unix.CGROUP_SUPER_MAGIC && fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return fmt.Errorf("%s has magic %#x", parent, fs.Type)
 	}
 	dir, err := os.MkdirTemp(parent, "kerneltest-")

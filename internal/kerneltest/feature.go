@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,6 +38,8 @@ const (
 	// Cgroup1 means that this process can make groups of version 1 for memory and
 	// for processes, below its own.
 	Cgroup1 Feature = "cgroup1"
+	// Hybrid is Cgroup1, with version 2 mounted beside it where systemd does that.
+	Hybrid Feature = "hybrid"
 	// Cgroups is either of Cgroup1 and Cgroup2.
 	Cgroups Feature = "cgroups"
 	// Cgroup2 means that this process is in a group of version 2 beside which it
@@ -99,6 +102,8 @@ func (f Feature) check() error {
 		return canCap()
 	case Cgroup1:
 		return makeGroups("memory", "pids")
+	case Hybrid:
+		return errors.Join(Cgroup1.check(), makeGroup("/sys/fs/cgroup/unified"))
 	case Cgroups:
 		_, err := GroupVersion()
 		return err

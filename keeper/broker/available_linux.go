@@ -56,7 +56,7 @@ func canRead() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Yama lets nobody read callers (kernel.yama.ptrace_scope is %s)", strings.TrimSpace(string(scope)))
+	return fmt.Errorf("the Yama module lets nobody read callers (kernel.yama.ptrace_scope is %s)", strings.TrimSpace(string(scope)))
 }
 
 // canWalk tries the call that paths are walked with: an older container's filter
