@@ -49,7 +49,7 @@ func New(c Config) (*Executor, error) {
 	if err := e.state.sweep(); err != nil {
 		return nil, fmt.Errorf("sweep the state directory: %w", err)
 	}
-	if e.keeper, err = keeper.Start(keeper.Options{OwnTree: c.OwnTree, CgroupParent: c.CgroupParent}); err != nil {
+	if e.keeper, err = keeper.Start(keeper.Options{OwnTree: c.OwnTree, CgroupParent: c.CgroupParent, Environ: c.Environ}); err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
 	return e, nil

@@ -86,6 +86,9 @@ func (g *Group) Limits() string { return g.process.group.Limits }
 // Tree says by what all members are killed; empty where there is no group.
 func (g *Group) Tree() string { return g.process.group.Tree }
 
+// Guarded reports whether all members die as well when this process is killed.
+func (g *Group) Guarded() bool { return g.process.group.Guarded }
+
 // Why says why there is no process limit; empty where there is one.
 func (g *Group) Why() string { return g.process.group.Why }
 
@@ -95,6 +98,9 @@ func (g *Group) Entrances() []string { return g.process.group.Entrances }
 
 // Spawn is Keeper.Spawn for the run of this group.
 func (g *Group) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
 	select {
 	case <-g.process.ended: // with its keeper
 		return nil, g.process.endErr
@@ -129,8 +135,8 @@ func (p *Process) Usage() fact.Usage { return p.endGroup().Usage }
 // closed.
 func (p *Process) Reached() []fact.Limit { return p.endGroup().Reached }
 
-// GroupLeft is why the run's control group could not be removed; nil where it
-// was, or where there was none. It may be asked once Done is closed.
+// GroupLeft is why the run's control group could not be removed, or was gone too
+// soon; nil where neither, or where there was none. It may be asked once Done is closed.
 func (p *Process) GroupLeft() error {
 	if left := p.endGroup().Left; left != "" {
 		return errors.New(left)
@@ -165,18 +171,29 @@ func orZero(l *policy.Limits) *policy.Limits {
 	return l
 }
 
+// prepareGroup has a group request answered. systemd may take its time; what
+// else is requested does not wait for it.
+func (s *server) prepareGroup(req request) {
+	if s.needsScope(*orZero(req.Limits)) {
+		s.runs.Go(func() { s.makeGroup(req) })
+		return
+	}
+	s.makeGroup(req)
+}
+
 // makeGroup answers a group request.
 func (s *server) makeGroup(req request) {
 	var state groupState
-	made, err := s.host.New(groupPrefix+s.self.Next().String(), *orZero(req.Limits))
+	made, err := s.newGroup(groupPrefix+s.self.Next().String(), *orZero(req.Limits))
 	if err != nil {
 		state.Refused = fmt.Sprint(err)
 		errors.As(err, &state.Errno)
+	} else if !s.own(req.Run, made) {
+		_ = made.Delete(cgroups.Patience)
+		return
 	} else {
-		s.mu.Lock()
-		s.live[req.Run].group = &group{Group: made}
-		s.mu.Unlock()
 		state.Limits, state.Tree, state.Entrances = made.Limits(), made.Tree(), made.Entrances()
+		state.Guarded = made.Guarded()
 		if why := made.Why(); why != nil {
 			state.Why = why.Error()
 		}
@@ -211,6 +228,17 @@ func (s *server) forgetAll() {
 	}
 }
 
+// own gives a group to its run; false where that was forgotten meanwhile.
+func (s *server) own(id uint64, g *cgroups.Group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.live[id]
+	if r != nil {
+		r.group = &group{Group: g}
+	}
+	return r != nil
+}
+
 func (s *server) groupOf(id uint64) *group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,9 +261,9 @@ func (s *server) startIn(req request) (*child, error) {
 		return nil, errors.Join(errJoin, err)
 	}
 	defer dir.Close() // a nil file answers ErrInvalid
-	c, err := startHelper(req.Helper, s.options, dir)
+	c, err := startHelper(req.Helper, s.options, dir, s.scope.member)
 	if dir != nil && (errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL)) {
-		c, err = startHelper(req.Helper, s.options, nil)
+		c, err = startHelper(req.Helper, s.options, nil, s.scope.member)
 		if err == nil {
 			err = s.move(c, g)
 		}
@@ -254,11 +282,15 @@ func (s *server) move(c *child, g *group) error {
 	return nil
 }
 
-func spawnStep(err error) int {
+// notStarted is the event of a helper that did not start, or not in its group.
+func notStarted(run uint64, err error) event {
+	e := event{Run: run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)}
 	if errors.Is(err, errJoin) {
-		return stepGroup
+		e.Step, e.Errno = stepGroup, 0
+		errors.As(err, &e.Errno)
+		e.Group = &groupState{Refused: err.Error()}
 	}
-	return stepSpawn
+	return e
 }
 
 // last removes the run's group and sends its last event.
@@ -266,11 +298,15 @@ func (s *server) last(e event) {
 	g := s.groupOf(e.Run)
 	if e.Group == nil {
 		e.Group = &groupState{}
-		if g != nil {
-			e.Group.Reached = g.Reached()
-		}
 	}
-	if err := g.remove(); err != nil {
+	if g != nil && e.Kind == failed {
+		e.Group.Reached = g.Reached()
+	}
+	err := g.remove()
+	if g != nil && g.Inside() != "" {
+		err = errors.Join(err, s.scope.lost())
+	}
+	if err != nil {
 		e.Group.Left = err.Error()
 	}
 	s.tell(e)

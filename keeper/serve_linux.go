@@ -19,6 +19,7 @@ type server struct {
 	conn    *conn
 	options Options
 	groups
+	scope *scope
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -47,6 +48,7 @@ type run struct {
 // that is left and waits for its end.
 func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 	s := &server{conn: c, options: o, groups: g, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
+	s.scope = &scope{environ: o.Environ, self: g.self, births: s.birth}
 	go s.deliver()
 	s.requests()
 	close(s.closing)
@@ -58,6 +60,7 @@ func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 		threads.Close()
 	}
 	s.forgetAll()
+	s.scope.close()
 	c.close()
 }
 
@@ -86,6 +89,16 @@ func (s *server) deliver() {
 	}
 }
 
+// birth has something done on the thread of births, and waits for it.
+func (s *server) birth(do func()) {
+	done := make(chan struct{})
+	s.births <- func() {
+		defer close(done)
+		do()
+	}
+	<-done
+}
+
 func (s *server) requests() {
 	for {
 		var req request
@@ -111,7 +124,7 @@ func (s *server) requests() {
 			closeAll(files)
 		case opGroup:
 			s.enter(req.Run)
-			s.makeGroup(req)
+			s.prepareGroup(req)
 			closeAll(files)
 		case opForget:
 			s.forget(req.Run)
@@ -129,7 +142,7 @@ func (s *server) run(req request, files []*os.File) {
 	defer closeAll(roots)
 	c, err := s.spawn(req, plan)
 	if err != nil {
-		s.last(event{Run: req.Run, Kind: failed, Step: spawnStep(err), Errno: errnoOf(err)})
+		s.last(notStarted(req.Run, err))
 		return
 	}
 	b, bad := s.listen(c, req, roots)
@@ -166,12 +179,10 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	defer closeAll(files)
 	var c *child
 	var err error
-	done := make(chan struct{})
-	s.births <- func() {
-		defer close(done)
-		c, err = s.startIn(req)
+	s.birth(func() { c, err = s.startIn(req) })
+	if err == nil {
+		err = s.enterScope(c)
 	}
-	<-done
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ const (
 	// Cgroup1 means that this process can make groups of version 1 for memory and
 	// for processes, below its own.
 	Cgroup1 Feature = "cgroup1"
+	// UserScope means that this process is in no control group that was delegated,
+	// and that this user's systemd makes scopes that are, with controllers for memory
+	// and processes.
+	UserScope Feature = "user-scope"
 )
 
 const landlockName = "landlock"
@@ -76,6 +80,8 @@ func (f Feature) check() error {
 		return openDevice("/dev/fuse")
 	case Cgroup1:
 		return makeGroups("memory", "pids")
+	case UserScope:
+		return makeScope()
 	}
 	_, err = exec.LookPath(name)
 	return err

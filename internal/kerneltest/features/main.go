@@ -30,7 +30,7 @@ func candidates() []kerneltest.Feature {
 	if os.Getuid() != 0 {
 		user = kerneltest.OrdinaryUser
 	}
-	list := []kerneltest.Feature{kerneltest.Landlock(abi), user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.Cgroup1}
+	list := []kerneltest.Feature{kerneltest.Landlock(abi), user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.Cgroup1, kerneltest.UserScope}
 	for _, name := range []string{"bash", "go", "setpriv", "gcc", "git", "python3"} {
 		list = append(list, kerneltest.Program(name))
 	}
