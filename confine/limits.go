@@ -23,6 +23,9 @@ type Group struct {
 	Entrances []string
 	// Why says why it holds no process limit, not even the default one.
 	Why string
+	// Refused says why a limit that was asked cannot be held: there is no group then,
+	// and the plan is only to be looked at.
+	Refused string
 }
 
 // LimitsStep is the name of the steps that enter the control groups and set the
@@ -66,6 +69,9 @@ func setLimit(resource int, limit uint64) Call {
 // limits is the row of the limits. Where none was asked, the default process
 // limit is a gift: without it the row says why, and is not asked.
 func (h holder) limits() (fact.Status, string) {
+	if h.job.Group.Refused != "" {
+		return fact.NotEnforced, h.job.Group.Refused
+	}
 	var held []string
 	if h.job.Group.Limits != "" {
 		held = append(held, h.job.Group.Limits)
@@ -94,5 +100,5 @@ func (h holder) treeInGroup() (fact.Status, string) {
 	if h.job.Group.Guarded {
 		return fact.Enforced, by + "; when the caller itself is killed, all of it dies at once"
 	}
-	return fact.Enforced, by + "; when the caller itself is killed, the shell dies at once and the rest when the next run starts"
+	return fact.Enforced, by + "; when the caller itself is killed, the shell gets SIGKILL at once, unless it has turned that off, and the rest when the next command or executor starts"
 }

@@ -43,8 +43,8 @@ func checkLimits(l policy.Limits) error {
 		limit    uint64
 		text     string
 	}{
-		{unix.RLIMIT_NOFILE, uint64(l.OpenFiles), fmt.Sprintf("%d open files", l.OpenFiles)},
-		{unix.RLIMIT_FSIZE, uint64(l.FileSize), "files of " + l.FileSize.String()},
+		{unix.RLIMIT_NOFILE, uint64(l.OpenFiles), policy.Limits{OpenFiles: l.OpenFiles}.String()},
+		{unix.RLIMIT_FSIZE, uint64(l.FileSize), policy.Limits{FileSize: l.FileSize}.String()},
 	} {
 		var own unix.Rlimit
 		if err := unix.Getrlimit(asked.resource, &own); err != nil {

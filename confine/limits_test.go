@@ -54,12 +54,13 @@ func TestLimitsRow(t *testing.T) {
 	}{
 		{"a group", Group{Limits: by, Tree: "cgroup.kill"}, policy.Limits{}, fact.Enforced, by},
 		{"none", Group{Why: why}, policy.Limits{}, fact.NotAsked, "no process limit: " + why},
+		{"refused", Group{Refused: "memory 1GiB: " + why}, policy.Limits{Memory: 1 << 30, OpenFiles: 9}, fact.NotEnforced, "memory 1GiB: " + why},
 		{"nobody asked the keeper", Group{}, policy.Limits{}, fact.NotAsked, ""},
 		{"none, and rlimits", Group{Why: why}, policy.Limits{OpenFiles: 9}, fact.Enforced, "rlimits: 9 open files; no process limit: " + why},
 		{"both", Group{Limits: by}, policy.Limits{FileSize: 1024}, fact.Enforced, by + "; rlimits: files of 1KiB"},
 	} {
 		for _, mode := range []policy.Mode{policy.ReadOnly, policy.DangerFullAccess} {
-			r := report(Job{Policy: policy.Policy{Mode: mode, Limits: tt.limits}, Group: tt.group, Tree: errors.New("only the group")}, landlock.Kernel{}, metadata{})
+			r := report(holder{job: Job{Policy: policy.Policy{Mode: mode, Limits: tt.limits}, Group: tt.group, Tree: errors.New("only the group")}}, landlock.Kernel{})
 			row, tree := r.Rows[len(r.Rows)-1], r.Rows[len(r.Rows)-2]
 			if row.Promise != policy.PromiseLimits || row.Status != tt.status || row.Detail != tt.detail {
 				t.Errorf("%s: got %+v", tt.name, row)

@@ -24,25 +24,28 @@ type Broker struct {
 
 // OuterBroker is a broker that holds calls to roots of its own.
 type OuterBroker struct {
-	// Roots is how many it has, the scratch directory of its run among them.
+	// Roots is how many it has, the scratch directory of its run not counted: this
+	// run's own state lies there.
 	Roots int
-	// Holds reports whether a file is one of them.
-	Holds func(*os.File) bool
+	// Root is which of them a file is, from 1 on; zero for none.
+	Root func(*os.File) int
+
+	// within says that they are all roots of this run as well.
+	within bool
 }
 
-// within reports whether the outer broker's roots are these and nothing else but
-// its scratch directory, in which this run's own state lies.
-func (o *OuterBroker) within(roots []*os.File) bool {
+// among returns o with what is known of this run's roots.
+func (o *OuterBroker) among(roots []*os.File) *OuterBroker {
 	if o == nil {
-		return false
+		return nil
 	}
-	theirs := 0
+	found := map[int]bool{}
 	for _, root := range roots {
-		if o.Holds(root) {
-			theirs++
+		if n := o.Root(root); n > 0 {
+			found[n] = true
 		}
 	}
-	return theirs >= o.Roots-1
+	return &OuterBroker{Roots: o.Roots, Root: o.Root, within: len(found) == o.Roots}
 }
 
 // MetadataError says that a command would run with its metadata calls
@@ -72,22 +75,23 @@ type metadata struct {
 	hint     string
 }
 
-// chooseMetadata decides it. held says that the outer broker's roots are not
-// wider than this run's. The error is a *MetadataError where workspace-write
+// chooseMetadata decides it. The error is a *MetadataError where workspace-write
 // has nobody to ask: the mode would promise what does not hold.
-func chooseMetadata(p policy.Policy, b Broker, held bool) (metadata, error) {
+func chooseMetadata(p policy.Policy, b Broker) (metadata, error) {
 	const refused = "filter: mode, owner, times and attributes cannot be changed, in the writable roots either"
 	switch {
 	case slices.Contains(p.Closed, policy.PromiseMetadata):
 		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + ", as asked"}, nil
+	case slices.Contains(p.AllowUnenforced, policy.PromiseMetadata) && (b.Outer != nil || b.Refused):
+		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "allowed, as asked, as far as the sandbox around this one lets it", hint: "leave --allow-unenforced metadata out"}, nil
 	case slices.Contains(p.AllowUnenforced, policy.PromiseMetadata):
 		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "allowed, as asked: the file's owner can change mode, owner, times and attributes everywhere", hint: "leave --allow-unenforced metadata out"}, nil
 	case b.Refused:
 		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; the sandbox around this one refuses it too"}, nil
 	case b.Outer != nil && p.Mode == policy.ReadOnly:
 		return metadata{handling: seccomp.Close, status: fact.Closed, detail: refused + "; the sandbox around this one has the only broker"}, nil
-	case b.Outer != nil && held:
-		return metadata{handling: seccomp.Leave, status: fact.Enforced, detail: "the broker of the sandbox around this one, which is told what is refused"}, nil
+	case b.Outer != nil && b.Outer.within:
+		return metadata{handling: seccomp.Leave, status: fact.Enforced, detail: "the broker of the sandbox around this one, to the same roots and its own scratch directory; it is told what is refused"}, nil
 	case b.Outer != nil:
 		return metadata{handling: seccomp.Leave, status: fact.NotEnforced, detail: "the broker of the sandbox around this one holds it to that one's writable roots, which are wider", hint: "give this run the same workspace, or --closed metadata"}, nil
 	case b.Missing == nil:

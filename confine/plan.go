@@ -26,7 +26,9 @@ type Plan struct {
 	Report fact.Report
 
 	// Roots are the writable roots that the rules were laid on, opened with O_PATH.
-	Roots []*os.File
+	// The last Private of them are the run's own: its scratch directory.
+	Roots   []*os.File
+	Private int
 
 	owned []*os.File
 }

@@ -44,7 +44,7 @@ func (p *Plan) open(job Job, in *setup) error {
 		return err
 	}
 	s.dir = p.own(dir)
-	p.Report = report(job, landlock.Kernel{}, metadata{})
+	p.Report = report(holder{job: job}, landlock.Kernel{})
 	if job.Policy.Mode.Confines() {
 		if err := p.confine(job, in); err != nil {
 			return err
@@ -71,13 +71,18 @@ func (p *Plan) confine(job Job, in *setup) error {
 		return err
 	}
 	p.Roots = made.Roots
+	if job.Scratch != "" {
+		p.Private = 1 // its rule is the last
+	}
 	p.owned = append(p.owned, made.Roots...)
 	in.slots.ruleset = p.own(made.Ruleset)
-	m, err := chooseMetadata(job.Policy, job.Broker, job.Broker.Outer.within(made.Roots))
+	asked := job.Broker
+	asked.Outer = asked.Outer.among(made.Roots)
+	m, err := chooseMetadata(job.Policy, asked)
 	if err != nil {
 		return err
 	}
-	p.Report = report(job, made.Kernel, m)
+	p.Report = report(holder{job: job, metadata: m, coreSocket: in.coreSocket}, made.Kernel)
 	p.Filter = seccomp.Choose(job.Policy, seccomp.Options{ABI: made.Kernel.ABI, Metadata: m.handling})
 	in.asks = p.Asks()
 	in.filter, err = seccomp.Program(p.Filter)
@@ -121,6 +126,14 @@ func look() (setup, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &s.core); err != nil {
 		return s, fmt.Errorf("read the core limit: %w", err)
 	}
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &s.processes); err != nil {
+		return s, fmt.Errorf("read the process limit: %w", err)
+	}
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	if err != nil {
+		return s, err
+	}
+	s.coreSocket = strings.HasPrefix(string(pattern), "@")
 	s.oomScore, err = readNumber("/proc/self/oom_score_adj")
 	return s, err
 }

@@ -12,13 +12,13 @@ import (
 
 // report says what a plan holds. A row is enforced only if every part of its
 // promise is.
-func report(job Job, kernel landlock.Kernel, m metadata) fact.Report {
-	p := job.Policy
+func report(h holder, kernel landlock.Kernel) fact.Report {
+	h.abi = kernel.ABI
+	p := h.job.Policy
 	r := fact.Report{Mode: p.Mode}
 	if p.Mode.Confines() {
 		r.Landlock = kernel.String()
 	}
-	h := holder{job: job, abi: kernel.ABI, metadata: m}
 	for _, promise := range policy.Promises() {
 		status, detail := h.hold(promise)
 		row := fact.Row{Promise: promise, Status: status, Detail: detail}
@@ -59,6 +59,9 @@ type holder struct {
 	job      Job
 	abi      int
 	metadata metadata
+	// coreSocket says that the kernel sends core dumps to a server, which no limit
+	// keeps it from (Linux 6.16).
+	coreSocket bool
 }
 
 // hold is the promise table.
@@ -179,6 +182,9 @@ func (h holder) isolation() (fact.Status, string) {
 	if !h.handles(landlock.IoctlDevice) {
 		return fact.NotEnforced, h.landlock() + " does not govern ioctls on terminals; 5 or newer does"
 	}
+	if h.coreSocket {
+		return fact.NotEnforced, "core dumps go to a socket of the host (/proc/sys/kernel/core_pattern), whatever the limit on them"
+	}
 	var opened []string
 	if h.job.Policy.Terminals == policy.TerminalsHost {
 		opened = append(opened, "the host's terminals")
@@ -191,7 +197,7 @@ func (h holder) tree() (fact.Status, string) {
 	if h.job.Group.Tree != "" {
 		return h.treeInGroup()
 	}
-	const killed = "; when the caller itself is killed, only the shell dies"
+	const killed = "; when the caller itself is killed, the shell gets SIGKILL, unless it has turned that off, and nothing else does"
 	if h.job.Tree == nil {
 		return fact.Enforced, "sub-reaper and a walk over all descendants" + killed
 	}

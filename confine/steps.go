@@ -8,14 +8,18 @@ import (
 
 // setup is what the steps of a job depend on besides the job.
 type setup struct {
-	slots    slots
-	caps     capabilities
-	core     unix.Rlimit // the limits on core files, bytes
-	oomScore int         // the caller's oom_score_adj
-	umask    int         // the caller's
-	filter   []byte      // the system call filter's program
-	asks     bool        // it asks a broker about some calls
-	groups   []Slot      // the control groups' entrances
+	slots slots
+	caps  capabilities
+	core  unix.Rlimit // the limits on core files, bytes
+	// processes are the limits on the user's processes and threads.
+	processes unix.Rlimit
+	oomScore  int // the caller's oom_score_adj
+	// coreSocket says that the kernel sends core dumps to a server.
+	coreSocket bool
+	umask      int    // the caller's
+	filter     []byte // the system call filter's program
+	asks       bool   // it asks a broker about some calls
+	groups     []Slot // the control groups' entrances
 }
 
 // slots says where Prepare put the descriptors.
@@ -34,6 +38,7 @@ func steps(job Job, s setup) []Step {
 		signals(),
 		{"umask", "the caller's", []Call{call(unix.SYS_UMASK, Int(s.umask))}},
 		oomScore(s),
+		reserve(s),
 		{"directory", "opened before, so no path is walked again", []Call{call(unix.SYS_FCHDIR, FD(s.slots.dir))}},
 	}...)
 	if job.Policy.Mode.Confines() {
@@ -82,7 +87,8 @@ func filter(program []byte, flags int) Step {
 	}}
 }
 
-// askingFilter also hands the filter's listener to the keeper. Signals do not
+// askingFilter also hands the filter's listener to the keeper, and waits until a
+// broker has it: what cannot be judged must not run. Signals do not
 // interrupt a call that the broker has taken: it would be restarted and its
 // effect come twice.
 func askingFilter(s setup) Step {
@@ -93,6 +99,7 @@ func askingFilter(s setup) Step {
 	step.Calls = append(step.Calls,
 		call(unix.SYS_SENDMSG, FD(ControlSlot), message, Int(unix.MSG_NOSIGNAL)),
 		call(unix.SYS_CLOSE, FD(listener)),
+		call(unix.SYS_RECVFROM, FD(ControlSlot), Bytes(make([]byte, 8)), Int(1), Int(0), Int(0), Int(0)),
 	)
 	return step
 }
@@ -192,6 +199,22 @@ func oomScore(s setup) Step {
 	write := call(unix.SYS_WRITE, FD(free), Bytes([]byte(score)), Int(len(score)))
 	write.Optional = true
 	return Step{"oom score", "out of memory, the command goes before its caller", []Call{open, write}}
+}
+
+// maxReserve is how many processes and threads of its user a command leaves.
+const maxReserve = 64
+
+// reserve keeps a command from using up the processes and threads of its user:
+// this process, which has to end it, may need another thread, and Go ends a program
+// that cannot have one. The kernel does not hold root to the limit.
+func reserve(s setup) Step {
+	step := Step{Name: "reserve", Why: "some of the user's processes and threads stay for who ends the command"}
+	limit := s.processes.Cur
+	if limit == unix.RLIM_INFINITY || limit > 1<<32 {
+		return step
+	}
+	step.Calls = []Call{setLimit(unix.RLIMIT_NPROC, limit-min(maxReserve, limit/4))}
+	return step
 }
 
 // proof tries a forbidden write in every run, because a kernel or a filter in

@@ -188,27 +188,26 @@ func TestMetadata(t *testing.T) {
 		name   string
 		policy policy.Policy
 		broker Broker
-		held   bool
 		want   seccomp.Handling
 		status fact.Status
 	}{
-		{"read-only", policy.Policy{}, Broker{}, false, seccomp.Ask, fact.Enforced},
-		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{}, false, seccomp.Ask, fact.Enforced},
-		{"read-only without a broker", policy.Policy{}, missing, false, seccomp.Close, fact.Closed},
-		{"read-only inside", policy.Policy{}, Broker{Outer: &OuterBroker{}}, false, seccomp.Close, fact.Closed},
-		{"workspace-write inside a refusal", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Refused: true}, false, seccomp.Close, fact.Closed},
-		{"workspace-write inside", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Outer: &OuterBroker{}, Missing: unix.EBUSY}, true, seccomp.Leave, fact.Enforced},
-		{"workspace-write inside wider roots", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Outer: &OuterBroker{}}, false, seccomp.Leave, fact.NotEnforced},
-		{"closed", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, missing, false, seccomp.Close, fact.Closed},
-		{"closed with a broker", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, Broker{}, false, seccomp.Close, fact.Closed},
-		{"unenforced", policy.Policy{Mode: policy.WorkspaceWrite, AllowUnenforced: named}, Broker{}, false, seccomp.Leave, fact.NotEnforced},
+		{"read-only", policy.Policy{}, Broker{}, seccomp.Ask, fact.Enforced},
+		{"workspace-write", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{}, seccomp.Ask, fact.Enforced},
+		{"read-only without a broker", policy.Policy{}, missing, seccomp.Close, fact.Closed},
+		{"read-only inside", policy.Policy{}, Broker{Outer: &OuterBroker{}}, seccomp.Close, fact.Closed},
+		{"workspace-write inside a refusal", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Refused: true}, seccomp.Close, fact.Closed},
+		{"workspace-write inside", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Outer: &OuterBroker{within: true}, Missing: unix.EBUSY}, seccomp.Leave, fact.Enforced},
+		{"workspace-write inside wider roots", policy.Policy{Mode: policy.WorkspaceWrite}, Broker{Outer: &OuterBroker{}}, seccomp.Leave, fact.NotEnforced},
+		{"closed", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, missing, seccomp.Close, fact.Closed},
+		{"closed with a broker", policy.Policy{Mode: policy.WorkspaceWrite, Closed: named}, Broker{}, seccomp.Close, fact.Closed},
+		{"unenforced", policy.Policy{Mode: policy.WorkspaceWrite, AllowUnenforced: named}, Broker{}, seccomp.Leave, fact.NotEnforced},
 	} {
-		got, err := chooseMetadata(tt.policy, tt.broker, tt.held)
+		got, err := chooseMetadata(tt.policy, tt.broker)
 		if err != nil || got.handling != tt.want || got.status != tt.status || got.detail == "" {
 			t.Errorf("%s: got %+v and %v, wanted handling %d and %q", tt.name, got, err, tt.want, tt.status)
 		}
 	}
-	got, err := chooseMetadata(policy.Policy{Mode: policy.WorkspaceWrite}, missing, false)
+	got, err := chooseMetadata(policy.Policy{Mode: policy.WorkspaceWrite}, missing)
 	var refused *MetadataError
 	if !errors.As(err, &refused) || !errors.Is(err, unix.EBUSY) || refused.Hint() == "" {
 		t.Errorf("workspace-write without a broker: got %+v and %v, wanted a *MetadataError that keeps the errno", got, err)
@@ -243,11 +242,11 @@ func TestReport(t *testing.T) {
 		{"ABI 2", Job{}, 2, []fact.Status{enforced, closed, missing, enforced, enforced, enforced, closed, closed, enforced, enforced, enforced, missing, enforced, unasked}, fact.Partial},
 		{"no mode", Job{Tree: group, Policy: policy.Policy{Mode: policy.DangerFullAccess}}, 0, []fact.Status{unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, unasked, missing, unasked}, ""},
 	} {
-		m, err := chooseMetadata(tt.job.Policy, tt.job.Broker, false)
+		m, err := chooseMetadata(tt.job.Policy, tt.job.Broker)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := report(tt.job, landlock.Kernel{ABI: tt.abi}, m)
+		r := report(holder{job: tt.job, metadata: m}, landlock.Kernel{ABI: tt.abi})
 		var got []fact.Status
 		for _, row := range r.Rows {
 			got = append(got, row.Status)

@@ -25,8 +25,9 @@ import (
 // cause where that ended first. Or, with ErrUnkillable and ErrEndUnknown, it ran
 // and its end is not known, and the Result has all but that.
 func (e *Executor) Run(ctx context.Context, s Spec) (Result, error) {
+	known := e.taken.Load()
 	result, err := e.once(ctx, s)
-	if e.foundTaken(err) {
+	if !known && e.foundTaken(err) {
 		return e.once(ctx, s)
 	}
 	return result, err
@@ -59,7 +60,7 @@ func (e *Executor) runIn(ctx context.Context, s Spec, dir runDir, group *keeper.
 		return Result{}, unavailable(s, "streams", err)
 	}
 	defer streams.close()
-	if err := e.group(s, group); err != nil {
+	if err := e.group(ctx, s, group); err != nil {
 		return Result{}, err
 	}
 	plan, err := e.prepare(s, dir, streams, group)
@@ -111,7 +112,7 @@ func (r *Result) collect(p *keeper.Process, c cause) error {
 func (r *Result) collectBroker(p *keeper.Process) {
 	var dropped int
 	if r.Denials, dropped = p.Refused(); dropped > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d more changes of metadata were refused than are listed", dropped))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("at least %d more changes of metadata were refused than are listed", dropped))
 	}
 	if failed := p.Broker(); failed != "" {
 		r.Warnings = append(r.Warnings, failed)
@@ -124,7 +125,11 @@ func (r *Result) collectBroker(p *keeper.Process) {
 // run, and the run is tried again without a broker.
 func (e *Executor) foundTaken(err error) bool {
 	var u *UnavailableError
-	return errors.As(err, &u) && u.Stage == confine.FilterStep && u.Errno == unix.EBUSY && !e.taken.Swap(true)
+	if !errors.As(err, &u) || u.Stage != confine.FilterStep || u.Errno != unix.EBUSY {
+		return false
+	}
+	e.taken.Store(true)
+	return true
 }
 
 // errTaken is why there is no broker inside another program's listener.
@@ -181,11 +186,8 @@ var errNoAnswer = errors.New("the helper did not answer in time")
 // start starts the command. The timeout bounds this as well: a helper that is
 // the wrong program may never answer.
 func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group *keeper.Group) (*keeper.Process, error) {
-	if s.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, errNoAnswer)
-		defer cancel()
-	}
+	ctx, cancel := inTime(ctx, s, errNoAnswer)
+	defer cancel()
 	process, err := group.Spawn(ctx, e.helper, plan)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -193,7 +195,7 @@ func (e *Executor) start(ctx context.Context, s Spec, plan *confine.Plan, group 
 	case errors.Is(cause, errNoAnswer):
 		return nil, unavailable(s, "helper", cause)
 	case cause != nil:
-		return nil, fmt.Errorf("stopped before the command ran: %w", cause)
+		return nil, stopped(cause)
 	}
 	return nil, spawnError(s, err)
 }

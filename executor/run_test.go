@@ -117,3 +117,20 @@ func TestRealTimeSignal(t *testing.T) {
 		t.Errorf("got %+v, %v; wanted SIG35", r.Exit, err)
 	}
 }
+
+// TestNoTimeForAGroup: what comes before the command ends with its context and its
+// time, and nothing runs.
+func TestNoTimeForAGroup(t *testing.T) {
+	e := newExecutor(t, Config{})
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	if _, err := e.Run(ctx, resolve(t, e, Request{Command: "true"})); !errors.Is(err, enough) {
+		t.Errorf("cancelled: got %v", err)
+	}
+	var u *UnavailableError
+	_, err := e.Run(t.Context(), resolve(t, e, Request{Command: "true", Timeout: 1}))
+	if !errors.As(err, &u) || !errors.Is(err, errNoGroup) && !errors.Is(err, errNoAnswer) {
+		t.Errorf("without time: got %v", err)
+	}
+}

@@ -17,7 +17,8 @@ const (
 	// LimitMemory: the kernel killed a process of the command because the memory
 	// of all of them had reached the limit. The command itself may have ended well.
 	LimitMemory LimitKind = "memory"
-	// LimitProcesses: a process or thread could not be started.
+	// LimitProcesses: a process or thread could not be started. Before Linux 6.1
+	// that is known only of a command that was at the limit when it was killed.
 	LimitProcesses LimitKind = "processes"
 )
 
@@ -40,7 +41,8 @@ type Usage struct {
 	// command's process was the helper before (getrusage(2), ru_maxrss).
 	MaxRSS uint64
 	// PeakMemory is the most that all processes together had, page cache
-	// included, in bytes; zero where no control group for memory was in force.
+	// included, in bytes; zero where no control group for memory was in force, and
+	// with version 2 before Linux 5.19.
 	PeakMemory uint64
 	// PeakProcesses is the most processes and threads there were at a time; zero
 	// where it is not known.

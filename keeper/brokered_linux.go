@@ -24,44 +24,48 @@ var errAround = errors.New("the sandbox around this one judges already")
 // Broker says who judges the calls of commands that a filter cannot.
 func (k *Keeper) Broker() confine.Broker {
 	b := confine.Broker{Missing: k.broker, Refused: k.around.Refused}
-	if k.around.Roots > 0 {
-		b.Outer = &confine.OuterBroker{Roots: k.around.Roots, Holds: k.around.Holds}
+	if k.around.Broker {
+		b.Outer = &confine.OuterBroker{Roots: k.around.Roots, Root: k.around.Root}
 	}
 	return b
 }
 
-// listen waits for the helper's answer and starts the broker that its filter
-// asks. It returns the event of a run that did not begin.
+// listen waits for the helper's answer and starts the broker that its filter asks,
+// before the command runs. It returns the event of a run that did not begin.
 func (s *server) listen(c *child, req request, roots []*os.File) (*broker.Broker, *event) {
-	answer, listener, err := c.answer()
-	if err != nil || !answer.Ready {
-		closeFile(listener)
-		bad := failure(req.Run, answer, err)
-		return nil, &bad
-	}
-	if !req.Asks {
-		closeFile(listener) // nobody asked for it
-		return nil, nil
-	}
-	err = errNoListener
 	var b *broker.Broker
-	if listener != nil {
-		b, err = broker.Serve(broker.Config{Listener: listener, Roots: roots, Threads: s.threads})
+	var refused error
+	answer, err := c.answer(func(listener *os.File) error {
+		b, refused = s.startBroker(req, listener, roots)
+		return refused
+	})
+	if err == nil && answer.Ready && req.Asks && b == nil {
+		err, refused = errNoListener, errNoListener
 	}
-	if err != nil {
-		return nil, &event{Run: req.Run, Kind: failed, Step: stepBroker, Errno: errnoOf(err)}
+	if err == nil && answer.Ready {
+		return b, nil
 	}
-	return b, nil
+	bad := failure(req.Run, answer, err)
+	if refused != nil {
+		bad.Step, bad.Errno = stepBroker, errnoOf(refused)
+	}
+	if b != nil {
+		b.Close()
+	}
+	return nil, &bad
 }
 
-// errNoListener is of a helper that did not do what its plan says.
-var errNoListener = errors.New("the helper sent no listener")
-
-func closeFile(f *os.File) {
-	if f != nil {
-		f.Close()
+func (s *server) startBroker(req request, listener *os.File, roots []*os.File) (*broker.Broker, error) {
+	if !req.Asks || s.threads == nil {
+		listener.Close()
+		return nil, errNoListener
 	}
+	return broker.Serve(broker.Config{Listener: listener, Roots: roots, Private: req.Private, Threads: s.threads})
 }
+
+// errNoListener is of a helper that did not do what its plan says: it sent none, or
+// one that nobody asked for.
+var errNoListener = errors.New("the helper does not follow its plan")
 
 // report tells what the broker refused, before the end.
 func (s *server) report(b *broker.Broker, end *event) {

@@ -102,32 +102,46 @@ func (c *child) hand(files []*os.File) error {
 }
 
 // answer waits for the helper's last word. Success is "ready" followed by end
-// of file, which the kernel gives when execve closes the socket. The filter's
-// listener, where there is one, came before.
-func (c *child) answer() (last confine.Answer, listener *os.File, err error) {
+// of file, which the kernel gives when execve closes the socket. Where the plan
+// asks for a broker the filter's listener comes before: it goes to serve, and the
+// helper waits until that is done.
+func (c *child) answer(serve func(listener *os.File) error) (last confine.Answer, err error) {
 	defer c.control.close()
 	for {
 		body, files, err := c.control.receiveBytes()
-		if err == nil && len(files) == 1 && listener == nil {
-			listener, files = files[0], nil
-		}
-		closeAll(files)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return last, listener, io.ErrUnexpectedEOF
+			return last, io.ErrUnexpectedEOF
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 			if last.Ready {
-				return last, listener, nil
+				return last, nil
 			}
-			return last, listener, io.ErrUnexpectedEOF
+			return last, io.ErrUnexpectedEOF
 		}
-		if err != nil {
-			return last, listener, err
+		if err == nil {
+			last, err = confine.ParseAnswer(body)
 		}
-		if last, err = confine.ParseAnswer(body); err != nil || !last.Ready && !last.Listener {
-			return last, listener, err
+		if err == nil && last.Listener {
+			err = c.listen(files, serve)
+			files = nil
+		}
+		closeAll(files)
+		if err != nil || !last.Ready && !last.Listener {
+			return last, err
 		}
 	}
+}
+
+// listen hands the listener on and lets the helper go on.
+func (c *child) listen(files []*os.File, serve func(*os.File) error) error {
+	if len(files) != 1 {
+		closeAll(files)
+		return fmt.Errorf("take the listener: got %d descriptors, wanted 1: %w", len(files), unix.EPROTO)
+	}
+	if err := serve(files[0]); err != nil {
+		return err
+	}
+	return c.control.sendBytes([]byte{1})
 }
 
 // discard ends a helper that got no plan.
@@ -168,10 +182,8 @@ func (c *child) wait() (event, error) {
 	var end event
 	left := c.group.kill() // first: the process group's members are counted here
 	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
-	if c.options.OwnTree {
-		var err error
-		end.Leftover, err = killTree(c.pid, c.spared())
-		left = errors.Join(left, err)
+	if c.options.OwnTree { // all members are descendants: this walk has the last word
+		end.Leftover, left = killTree(c.pid, c.spared())
 	}
 	end.Survived = left != nil
 	status, err := c.bury()

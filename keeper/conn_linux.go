@@ -88,7 +88,7 @@ func (c *conn) send(message any, files ...*os.File) error {
 
 func (c *conn) sendBytes(body []byte, files ...*os.File) error {
 	if len(body) > maxMessage || len(files) > confine.MaxFiles {
-		return fmt.Errorf("send a message of %d bytes and %d descriptors: at most %d and %d", len(body), len(files), maxMessage, confine.MaxFiles)
+		return fmt.Errorf("send a message of %d bytes and %d descriptors: at most %d and %d: %w", len(body), len(files), maxMessage, confine.MaxFiles, unix.EMSGSIZE)
 	}
 	rights := rightsOf(files)
 	defer runtime.KeepAlive(files)

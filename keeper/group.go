@@ -2,14 +2,13 @@ package keeper
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/sandbox-exec/sandbox-exec/fact"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
-
-// LimitsStage is the stage of a HelperError for a limit that cannot be held.
-const LimitsStage = "limits"
 
 // groupState is what events tell of a run's control group.
 type groupState struct {
@@ -20,8 +19,9 @@ type groupState struct {
 	Why    string `json:"why,omitempty"`
 	// Guarded says that all members die also when the keeper is killed.
 	Guarded bool `json:"guarded,omitempty"`
-	// Entrances are the files by which the command enters it.
-	Entrances []string `json:"entrances,omitempty"`
+	// Entrances are the files by which the command enters it; a path may hold bytes
+	// that JSON has no string for.
+	Entrances [][]byte `json:"entrances,omitempty"`
 	// Refused is why what was asked cannot be held; there is no group then.
 	Refused string        `json:"refused,omitempty"`
 	Errno   syscall.Errno `json:"errno,omitempty"`
@@ -57,9 +57,43 @@ func (g *groupState) notJoined() string {
 	return detail
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
+// maxText bounds a text of an event, in bytes: several of them and the group's
+// paths have room in one message.
+const maxText = 512
+
+// cut is a text that has room in an event. What is too long loses its middle:
+// errors begin with what was done and end with why it failed.
+func cut(text string) string {
+	const gap = " … "
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= maxText {
+		return text
 	}
-	return s
+	head, tail := text[:maxText/2-len(gap)], text[len(text)-maxText/2:]
+	for !utf8.ValidString(head) {
+		head = head[:len(head)-1]
+	}
+	for !utf8.ValidString(tail) {
+		tail = tail[1:]
+	}
+	return head + gap + tail
+}
+
+// tooLong says what stands for an event that had no room in a message.
+const tooLong = "what the keeper had to tell was too long for a message"
+
+// least is an event of the same kind that says the least: that has room always.
+func least(e event) event {
+	e.Path = nil
+	switch {
+	case e.Group == nil:
+	case e.Kind == grouped:
+		e.Group = &groupState{Refused: tooLong, Errno: syscall.EMSGSIZE}
+	default:
+		e.Group = &groupState{Usage: e.Group.Usage, Reached: e.Group.Reached}
+	}
+	if e.Broker != "" {
+		e.Broker = tooLong
+	}
+	return e
 }

@@ -132,30 +132,35 @@ func (k *Keeper) Spawn(ctx context.Context, helper string, plan *confine.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	return k.spawn(ctx, p, helper, plan)
+	if err := p.request(helper, plan); err != nil {
+		k.forget(p.run)
+		return nil, err
+	}
+	return p.await(ctx, plan)
 }
 
-// spawn starts the command of a run that is registered.
-func (k *Keeper) spawn(ctx context.Context, p *Process, helper string, plan *confine.Plan) (*Process, error) {
+// request asks for the start of the plan's command.
+func (p *Process) request(helper string, plan *confine.Plan) error {
 	payload, err := plan.Payload()
 	if err != nil {
-		k.drop(p)
-		return nil, err
+		return err
 	}
 	defer payload.Close()
 	req := request{Run: p.run, Op: opSpawn, Helper: helper, Asks: plan.Asks()}
 	files := append([]*os.File{payload}, plan.Files...)
 	if req.Asks {
-		req.Roots = len(plan.Roots)
+		req.Roots, req.Private = len(plan.Roots), plan.Private
 		files = append(files, plan.Roots...)
 	}
-	if err := k.conn.send(req, files...); err != nil {
-		k.drop(p)
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
-			return nil, ErrGone
-		}
-		return nil, err
+	err = p.keeper.conn.send(req, files...)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return ErrGone
 	}
+	return err
+}
+
+// await waits until the command runs.
+func (p *Process) await(ctx context.Context, plan *confine.Plan) (*Process, error) {
 	stop := context.AfterFunc(ctx, p.killUnlessBegun)
 	defer stop()
 	select {

@@ -15,7 +15,7 @@ import (
 // that what a dead owner left can be told from what a live one uses.
 type Name struct {
 	Boot      string // the start of the kernel's boot id
-	Namespace uint64 // the inode of the owner's pid namespace
+	Namespace uint64 // which pid and time namespaces the owner's numbers are of
 	PID       uint64 // the owner
 	Start     uint64 // when it started, in clock ticks after boot (proc(5), field 22)
 	Serial    string // tells one owner's names apart
@@ -39,15 +39,41 @@ func NewName() (Name, error) {
 		return n, fmt.Errorf("read the boot id: got %d bytes", len(boot))
 	}
 	n.Boot = string(boot[:8])
-	namespace, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
+	if n.Namespace, err = namespaces(); err != nil {
 		return n, err
-	}
-	if _, err := fmt.Sscanf(namespace, "pid:[%d]", &n.Namespace); err != nil {
-		return n, fmt.Errorf("read the pid namespace %q: %w", namespace, err)
 	}
 	n.Start, err = startTime(n.PID)
 	return n, err
+}
+
+// initialTime is the inode of the time namespace that a machine starts with
+// (include/linux/proc_ns.h, PROC_TIME_INIT_INO).
+const initialTime = 0xeffffffa
+
+// namespaces tells by the lower half in which pid namespace a process's number is,
+// and by the upper in which time namespace its start: zero is the machine's.
+func namespaces() (uint64, error) {
+	pid, err := namespace("pid")
+	if err != nil {
+		return 0, err
+	}
+	clock, err := namespace("time")
+	if errors.Is(err, fs.ErrNotExist) { // before Linux 5.6
+		return pid, nil
+	}
+	return pid | (clock^initialTime)<<32, err
+}
+
+// namespace is the inode of one of this process's namespaces.
+func namespace(kind string) (inode uint64, err error) {
+	text, err := os.Readlink("/proc/self/ns/" + kind)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := fmt.Sscanf(text, kind+":[%d]", &inode); err != nil {
+		return 0, fmt.Errorf("read the %s namespace %q: %w", kind, text, err)
+	}
+	return inode, nil
 }
 
 // Next is another name of the same owner.
@@ -88,7 +114,7 @@ func ParseName(s string) (Name, bool) {
 }
 
 // Dead reports whether the owner of n is known to have ended. An owner of
-// another boot or pid namespace than self's is not known: its machine or
+// another boot, pid or time namespace than self's is not known: its machine or
 // container may share the directory and live.
 func (n Name) Dead(self Name) bool {
 	if n.Boot != self.Boot || n.Namespace != self.Namespace {

@@ -18,10 +18,12 @@ type request struct {
 	Op  op     `json:"op"`
 	// Helper is the program that a spawn starts.
 	Helper string `json:"helper,omitempty"`
-	// Asks says that the plan's filter asks a broker, and Roots how many of the
-	// descriptors are its roots.
-	Asks  bool `json:"asks,omitempty"`
-	Roots int  `json:"roots,omitempty"`
+	// Asks says that the plan's filter asks a broker, Roots how many of the
+	// descriptors are its roots, and Private how many of those, the last, are the
+	// run's own.
+	Asks    bool `json:"asks,omitempty"`
+	Roots   int  `json:"roots,omitempty"`
+	Private int  `json:"private,omitempty"`
 	// Signal is what a signal request sends to the run's process group.
 	Signal syscall.Signal `json:"signal,omitempty"`
 	// Limits is what a group request asks for.
@@ -37,8 +39,9 @@ const (
 	opForget op = "forget" // there will be no spawn
 )
 
-// event comes from the keeper. Every spawn gets either one failed, or one
-// started, then a refused for each fact of its broker, and then one exited.
+// event comes from the keeper. Every group request gets one grouped, before
+// anything else of its run. Every spawn gets either one failed, or one started,
+// then a refused for each fact of its broker, and then one exited.
 type event struct {
 	Run  uint64    `json:"run"`
 	Kind eventKind `json:"kind"`

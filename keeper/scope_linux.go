@@ -19,6 +19,8 @@ import (
 // delegated to the user, but systemd makes delegated scopes for users, and moves
 // their processes there.
 type scope struct {
+	// life ends when the keeper is closed: then no answer is waited for.
+	life    context.Context
 	environ []string
 	self    Name
 	// births runs something on the thread that starts processes.
@@ -101,7 +103,7 @@ func (s *scope) attach(g *group, pid int) error {
 }
 
 func (s *scope) ask(question func(context.Context, *systemd.Bus) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), scopePatience)
+	ctx, cancel := context.WithTimeout(s.life, scopePatience)
 	defer cancel()
 	b, err := systemd.Connect(ctx, s.environ)
 	if err != nil {
@@ -167,7 +169,7 @@ func (s *server) enterScope(c *child) error {
 		return nil
 	}
 	if err := s.scope.attach(c.group, c.pid); err != nil {
-		return errors.Join(errJoin, err, c.discard())
+		return fmt.Errorf("%w: %w", errJoin, errors.Join(err, c.discard()))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandbox-exec/sandbox-exec/confine"
 	"github.com/sandbox-exec/sandbox-exec/confine/cgroups"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 )
@@ -76,12 +77,12 @@ func TestNoScope(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer other.Close()
-			if err := other.Wait(); err != nil || other.Limits() != "" || time.Since(begin) > 2*time.Second {
+			if err := other.Wait(t.Context()); err != nil || other.Limits() != "" || time.Since(begin) > 2*time.Second {
 				t.Errorf("without limits: %v, %q, after %s", err, other.Limits(), time.Since(begin))
 			}
-			err = g.Wait()
+			err = g.Wait(t.Context())
 			var h *HelperError
-			if !errors.As(err, &h) || h.Stage != LimitsStage || !strings.Contains(err.Error(), tt.want) {
+			if !errors.As(err, &h) || h.Stage != confine.LimitsStep || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, wanted %s", err, tt.want)
 			}
 			if took := time.Since(begin); took > tt.within {
@@ -105,8 +106,9 @@ func TestCloseBesideScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Close()
-	if err := k.Close(); err != nil {
-		t.Error(err)
+	begin := time.Now()
+	if err := k.Close(); err != nil || time.Since(begin) > scopePatience/2 {
+		t.Errorf("%v, after %s", err, time.Since(begin))
 	}
 	if left := children(t); len(left) > 0 {
 		t.Errorf("children are left: %d", left)

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -40,24 +41,28 @@ type run struct {
 	child *child // nil until the helper is started
 	// condemned says that the run was killed before it had a child.
 	condemned bool
-	group     *group // nil where none was asked for
-	spawned   bool   // it ends by itself
+	made      sync.WaitGroup // zero but while the group is made
+	group     *group         // nil where none was asked for
+	refused   error          // why there is none that holds what was asked
+	spawned   bool           // it ends by itself
 }
 
 // serve answers requests until the other end is closed, then kills every run
 // that is left and waits for its end.
 func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 	s := &server{conn: c, options: o, groups: g, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
-	s.scope = &scope{environ: o.Environ, self: g.self, births: s.birth}
+	life, finish := context.WithCancel(context.Background())
+	s.scope = &scope{life: life, environ: o.Environ, self: g.self, births: s.birth}
 	go s.deliver()
 	s.requests()
 	close(s.closing)
+	finish()
 	s.killAll()
 	if s.wait() {
 		close(s.births)
-	}
-	if threads != nil {
-		threads.Close()
+		if threads != nil {
+			threads.Close()
+		}
 	}
 	s.forgetAll()
 	s.scope.close()
@@ -105,7 +110,7 @@ func (s *server) requests() {
 		files, err := s.conn.receive(&req)
 		if errors.Is(err, errCut) {
 			s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: syscall.EMFILE})
-			s.forget(req.Run)
+			s.runs.Go(func() { s.forget(req.Run) })
 			continue
 		}
 		if err != nil {
@@ -113,21 +118,27 @@ func (s *server) requests() {
 		}
 		switch req.Op {
 		case opSpawn:
-			if req.Roots < 0 || req.Roots > len(files) {
+			if req.Roots < 0 || req.Roots > len(files) || req.Private < 0 || req.Private > req.Roots {
 				closeAll(files)
 				return // the other end cannot be understood
 			}
-			s.enter(req.Run).spawned = true
-			s.runs.Go(func() { s.run(req, files) })
+			r := s.enter(req.Run, func(r *run) { r.spawned = true })
+			s.runs.Go(func() {
+				r.made.Wait()
+				s.run(req, files)
+			})
 		case opSignal:
 			s.signal(req.Run, req.Signal)
 			closeAll(files)
 		case opGroup:
-			s.enter(req.Run)
-			s.prepareGroup(req)
+			r := s.enter(req.Run, func(r *run) { r.made.Add(1) })
+			s.runs.Go(func() {
+				defer r.made.Done()
+				s.makeGroup(req)
+			})
 			closeAll(files)
 		case opForget:
-			s.forget(req.Run)
+			s.runs.Go(func() { s.forget(req.Run) })
 			closeAll(files)
 		default:
 			closeAll(files)
@@ -138,7 +149,7 @@ func (s *server) requests() {
 // run is the life of one command.
 func (s *server) run(req request, files []*os.File) {
 	defer s.leave(req.Run)
-	plan, roots := files[:len(files)-req.Roots], files[len(files)-req.Roots:]
+	plan, roots := files[:len(files)-req.Roots], files[len(files)-req.Roots:] // requests has looked
 	defer closeAll(roots)
 	c, err := s.spawn(req, plan)
 	if err != nil {
@@ -205,14 +216,18 @@ func (s *server) bury(c *child) {
 	})
 }
 
-// enter is the place of a run, which a group request may have made.
-func (s *server) enter(id uint64) *run {
+// enter is the place of a run, which a group request may have made, once begin has
+// noted what begins.
+func (s *server) enter(id uint64, begin func(*run)) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live[id] == nil {
-		s.live[id] = &run{}
+	r := s.live[id]
+	if r == nil {
+		r = &run{}
+		s.live[id] = r
 	}
-	return s.live[id]
+	begin(r)
+	return r
 }
 
 func (s *server) leave(id uint64) {
@@ -257,8 +272,14 @@ func (s *server) killAll() {
 	}
 }
 
-// tell sends an event. Where the other end is gone nobody wants it.
-func (s *server) tell(e event) { _ = s.conn.send(e) }
+// tell sends an event. What has no room in a message is said in less, or its run
+// would neither begin nor end for the caller. Where the other end is gone nobody
+// wants it.
+func (s *server) tell(e event) {
+	if err := s.conn.send(e); errors.Is(err, syscall.EMSGSIZE) {
+		_ = s.conn.send(least(e))
+	}
+}
 
 // errnoOf keeps the errno of an error; one without any is a protocol error.
 func errnoOf(err error) syscall.Errno {

@@ -135,6 +135,10 @@ func TestLimitsWithoutClone3(t *testing.T) {
 func TestNestedLimits(t *testing.T) {
 	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.Cgroup1)
 	o := sandboxed(t, t.TempDir(), "--pids", "64", "-c", "sandbox-exec run --memory 48MiB -c 'echo ran'; echo $?; sandbox-exec run --verbose -c 'echo inner'")
+	const row = "  limits         not enforced (memory 48MiB: no control group: "
+	if o := sandboxed(t, t.TempDir(), "-c", "sandbox-exec explain --memory 48MiB -c 'echo ran'"); o.status != 0 || !strings.Contains(o.stdout, row) {
+		t.Errorf("explain: %+v", o)
+	}
 	if o.stdout != "125\ninner\n" || !strings.Contains(o.stderr, "limits: memory 48MiB: no control group: ") || !strings.Contains(o.stderr, "limits         not asked (no process limit: ") {
 		t.Errorf("%+v", o)
 	}

@@ -36,34 +36,41 @@ func (g *Group) outOfMemory() bool {
 // is charged at a time is at most 64 pages (MEMCG_CHARGE_BATCH).
 func (g *Group) atLimit() bool {
 	batch := uint64(64 * os.Getpagesize())
-	for _, counter := range []string{"memory.", "memory.memsw."} {
-		if g.number(memory, counter+"failcnt") > 0 || g.number(memory, counter+"max_usage_in_bytes")+batch >= uint64(g.limits.Memory) {
+	for _, counter := range []string{"memory.", "memory.memsw."} { // the second is missing where swap is not counted
+		if g.number(memory, counter+"failcnt") > 0 || near(g.number(memory, counter+"max_usage_in_bytes"), uint64(g.limits.Memory), batch) {
 			return true
 		}
 	}
 	return false
 }
 
+// near reports whether a peak that may be too low by lag was at the limit. Where
+// the lag is much of the limit, or the peak is not known, it says no rather than
+// yes.
+func near(peak, limit, lag uint64) bool {
+	return peak > 0 && peak+min(lag, limit/4) >= limit
+}
+
 // outOfProcesses: a fork was refused while about as many as are allowed were
 // there. Before Linux 6.11, and in version 1 still, a fork that the limit of a
 // group above refused is counted here too (kernel/cgroup/pids.c, pids_event). The
 // peak is kept without a lock there, and may be too low by one for each processor.
+// Before Linux 6.1 there is none: what counts is who was there at the first strike.
 func (g *Group) outOfProcesses() bool {
-	if g.refused() == 0 {
-		return false
-	}
-	peak := g.number(pids, "pids.peak") // Linux 6.1
-	return peak == 0 || peak+uint64(runtime.NumCPU()) >= uint64(g.limits.ProcessLimit())
+	forks, present := g.refused()
+	peak := max(g.number(pids, "pids.peak"), present)
+	return forks > 0 && near(peak, uint64(g.limits.ProcessLimit()), uint64(runtime.NumCPU()))
 }
 
-// refused counts the forks that were refused before the first strike.
-func (g *Group) refused() uint64 {
+// refused counts the forks that were refused before the first strike, and who was
+// there then.
+func (g *Group) refused() (forks, present uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.struck {
-		g.forks = g.counters(pids, "pids.events")["max"]
+		g.forks, g.present = g.counters(pids, "pids.events")["max"], g.number(pids, "pids.current")
 	}
-	return g.forks
+	return g.forks, g.present
 }
 
 // Usage adds to u what the group knows.

@@ -114,6 +114,9 @@ func (f *finder) group(h hierarchy, own string) (string, error) {
 	return h.at(own)
 }
 
+// version1 does not ask who manages the tree: there is no mark of delegation that
+// could be looked for, and a root that makes groups below its own is what every
+// container runtime is there.
 func (f *finder) version1(c controller) {
 	i := slices.IndexFunc(f.mounts, func(h hierarchy) bool { return h.holds(c) })
 	if i < 0 {

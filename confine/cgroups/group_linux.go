@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,9 +33,9 @@ type Group struct {
 
 	mu sync.Mutex
 	// forks is the count of refused forks before the first strike, which causes
-	// more of them; struck says that there was one.
-	forks  uint64
-	struck bool
+	// more of them, and present the members then; struck says that there was one.
+	forks, present uint64
+	struck         bool
 }
 
 // New makes a group of that name with those limits. It is whole or not at all:
@@ -71,16 +70,12 @@ type want struct {
 
 func wanted(l policy.Limits) []want {
 	list := []want{{controller: unified}, {controller: freezer, instead: unified}, {controller: cpuacct, instead: unified}}
-	process := want{controller: pids}
-	if l.Processes != 0 {
-		process.asked = fmt.Sprintf("%d processes", l.Processes)
-	}
-	list = append(list, process)
+	list = append(list, want{controller: pids, asked: policy.Limits{Processes: l.Processes}.String()})
 	if l.Memory != 0 {
-		list = append(list, want{controller: memory, asked: "memory " + l.Memory.String()})
+		list = append(list, want{controller: memory, asked: policy.Limits{Memory: l.Memory}.String()})
 	}
 	if l.CPUs != 0 {
-		list = append(list, want{controller: cpu, asked: strconv.FormatFloat(l.CPUs, 'g', -1, 64) + " processors"})
+		list = append(list, want{controller: cpu, asked: policy.Limits{CPUs: l.CPUs}.String()})
 	}
 	return list
 }
@@ -103,6 +98,7 @@ func (g *Group) add(h *Host, c controller, name string) error {
 	err := g.set(c)
 	if err != nil {
 		delete(g.parts, c)
+		delete(g.v2, c)
 		if fresh {
 			g.dirs = g.dirs[:len(g.dirs)-1]
 			err = errors.Join(err, os.Remove(dir))
@@ -189,20 +185,20 @@ func removeDir(dir string, end time.Time) error {
 // Limits says in words which limits the group holds and by what; empty where it
 // holds none.
 func (g *Group) Limits() string {
-	var held []string
+	var held policy.Limits
 	if g.parts[memory] != "" {
-		held = append(held, "memory "+g.limits.Memory.String())
+		held.Memory = g.limits.Memory
 	}
 	if g.parts[pids] != "" {
-		held = append(held, fmt.Sprintf("%d processes", g.limits.ProcessLimit()))
+		held.Processes = g.limits.ProcessLimit()
 	}
 	if g.parts[cpu] != "" {
-		held = append(held, strconv.FormatFloat(g.limits.CPUs, 'g', -1, 64)+" processors")
+		held.CPUs = g.limits.CPUs
 	}
-	if len(held) == 0 {
+	if held == (policy.Limits{}) {
 		return ""
 	}
-	return g.rung() + ": " + strings.Join(held, ", ")
+	return g.rung() + ": " + held.String()
 }
 
 const userScope = "systemd user scope"

@@ -82,10 +82,13 @@ func (g *Group) Strike() {
 	g.mu.Lock()
 	g.struck = true
 	g.mu.Unlock()
+	g.write(pids, "pids.max", "0")
 	if file := g.killFile(); file != "" && writeFile(file, "1") == nil {
+		// It signals threads: of a process whose first one has ended that one, which
+		// ends nothing (kernel/cgroup/cgroup.c, __cgroup_kill).
+		g.Signal(syscall.SIGKILL, nil)
 		return
 	}
-	g.write(pids, "pids.max", "0")
 	g.write(freezer, "freezer.state", "FROZEN")
 	g.Signal(syscall.SIGKILL, nil)
 	g.write(freezer, "freezer.state", "THAWED") // what is frozen does not die
@@ -98,28 +101,40 @@ func (g *Group) write(c controller, file, text string) {
 	}
 }
 
-// Signal sends a signal to every member but those that skip names. A member's
-// number may be another process's by the time that it is read: only a process
-// that is listed again after it was pinned gets the signal.
+// pins is how many members are pinned at a time: this process may have few
+// descriptors left.
+const pins = 64
+
+// Signal sends a signal to every member but those that skip names.
 func (g *Group) Signal(sig syscall.Signal, skip func(pid int) bool) {
 	members, err := g.members()
 	if err != nil {
 		return // the end will tell
 	}
+	if skip != nil {
+		members = slices.DeleteFunc(members, skip)
+	}
+	for batch := range slices.Chunk(members, pins) {
+		g.signal(sig, batch)
+	}
+}
+
+// signal sends to some members. A member's number may be another process's by the
+// time that it is read: only a process that is listed again after it was pinned
+// gets the signal.
+func (g *Group) signal(sig syscall.Signal, some []int) {
 	pinned := map[int]int{}
-	for _, pid := range members {
-		if skip == nil || !skip(pid) {
-			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-				pinned[pid] = fd
-			}
+	for _, pid := range some {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			pinned[pid] = fd
+			defer unix.Close(fd)
 		}
 	}
-	members, err = g.members()
-	for pid, fd := range pinned {
-		if err == nil && slices.Contains(members, pid) {
+	members, _ := g.members() // of an error the end will tell
+	for _, pid := range members {
+		if fd, ours := pinned[pid]; ours {
 			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 		}
-		unix.Close(fd)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -15,8 +16,9 @@ type setting struct {
 	file, value string
 	// want is what is read back; empty is value.
 	want string
-	// optional lets the file be missing.
-	optional bool
+	// swap says that the file is missing where the kernel does not count swap. The
+	// limit then holds only where there is none.
+	swap bool
 }
 
 // set sets the limit of a controller, and reads it back: what stands before the
@@ -25,7 +27,10 @@ func (g *Group) set(c controller) error {
 	for _, s := range g.settings(c) {
 		file := path.Join(g.parts[c], s.file)
 		err := writeFile(file, s.value)
-		if os.IsNotExist(err) && s.optional {
+		if os.IsNotExist(err) && s.swap {
+			if err := uncounted(s.file, swapSize()); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
@@ -35,18 +40,30 @@ func (g *Group) set(c controller) error {
 		if err != nil {
 			return err
 		}
-		if want := orElse(s.want, s.value); got != want {
+		if want := cmp.Or(s.want, s.value); got != want {
 			return fmt.Errorf("%s: wrote %s and read %s, wanted %s: %w", file, s.value, got, want, unix.EPROTO)
 		}
 	}
 	return nil
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
+// uncounted is why a memory limit does not hold where swap is not counted: what
+// is over the limit would be swapped out, without end.
+func uncounted(missing string, swap uint64) error {
+	if swap == 0 {
+		return nil
 	}
-	return s
+	return fmt.Errorf("the kernel does not count swap here (no %s), and the machine has some: the limit would not hold: %w", missing, unix.EOPNOTSUPP)
+}
+
+// swapSize is the machine's swap, as /proc/swaps lists it, in the kernel's units;
+// not zero where it is not known. What is added later is not seen.
+func swapSize() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 1
+	}
+	return uint64(info.Totalswap)
 }
 
 // cpuPeriod is the kernel's default, in microseconds.
@@ -62,13 +79,13 @@ func (g *Group) settings(c controller) []setting {
 		return []setting{{file: "pids.max", value: strconv.Itoa(g.limits.ProcessLimit())}}
 	case c == memory && v2:
 		bytes, pages := g.memory()
-		return []setting{{file: "memory.max", value: bytes, want: pages}, {file: "memory.swap.max", value: "0", optional: true}}
+		return []setting{{file: "memory.max", value: bytes, want: pages}, {file: "memory.swap.max", value: "0", swap: true}}
 	case c == memory:
 		// memory and swap together cannot be less than memory, so it comes second.
 		bytes, pages := g.memory()
 		return []setting{
 			{file: "memory.limit_in_bytes", value: bytes, want: pages},
-			{file: "memory.memsw.limit_in_bytes", value: bytes, want: pages, optional: true},
+			{file: "memory.memsw.limit_in_bytes", value: bytes, want: pages, swap: true},
 		}
 	case c == cpu && v2:
 		return []setting{{file: "cpu.max", value: fmt.Sprintf("%d %d", g.quota(), cpuPeriod)}}

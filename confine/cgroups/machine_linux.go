@@ -52,9 +52,9 @@ func hierarchies() ([]hierarchy, error) {
 	return list, nil
 }
 
-// maxPath bounds what a group's paths come to in one message of the keeper's
-// protocol, in bytes.
-const maxPath = 1000
+// maxPath bounds what a group's paths, of which there may be five, come to in one
+// message of the keeper's protocol, in bytes.
+const maxPath = 800
 
 // kernel is the machine that this process runs on.
 type kernel struct{}

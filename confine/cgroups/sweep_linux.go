@@ -54,12 +54,15 @@ func (h *Host) first() []string {
 	return slices.Compact(dirs)
 }
 
-// found is the group of that name, of all parts that there are.
+// found is the group of that name, of all parts that there are, in the order in
+// which New makes them.
 func (h *Host) found(name string) *Group {
 	g := &Group{parts: map[controller]string{}, v2: map[controller]bool{}}
-	for c, p := range h.places {
+	for _, want := range wanted(policy.Limits{Memory: 1, CPUs: 1}) {
+		c := want.controller
+		p, have := h.places[c]
 		dir := path.Join(p.dir, name)
-		if _, err := os.Lstat(dir); err != nil || checkMagic(dir) != nil {
+		if _, err := os.Lstat(dir); !have || err != nil || checkMagic(dir) != nil {
 			continue
 		}
 		g.parts[c], g.v2[c] = dir, p.v2

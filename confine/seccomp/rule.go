@@ -127,7 +127,7 @@ func (r Rule) same(other Rule) bool {
 // clause is some rules that share an answer and a reason, as the tables have
 // them.
 type clause struct {
-	answer syscall.Errno // 0 asks the broker
+	answer syscall.Errno // as a Rule has it
 	why    string
 	calls  string // names, separated by spaces
 	// when holds alternatives: each makes a rule. None makes one rule without a

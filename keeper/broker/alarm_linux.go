@@ -37,13 +37,10 @@ func newAlarm(listener int) (*alarm, error) {
 	return a, nil
 }
 
-// arm says whether notifications are told. The end of a run is in any case.
-func arm(alarm, listener int, armed bool) error {
-	var e unix.EpollEvent
-	if armed {
-		e.Events = unix.EPOLLIN
-	}
-	return unix.EpollCtl(alarm, unix.EPOLL_CTL_MOD, listener, &e)
+// arm says what is told: EPOLLIN, notifications, or 0. The end of a run is told in
+// any case.
+func arm(alarm, listener int, events uint32) error {
+	return unix.EpollCtl(alarm, unix.EPOLL_CTL_MOD, listener, &unix.EpollEvent{Events: events})
 }
 
 // wait asks look until that is done, each time something was told.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,36 @@ func Available() error {
 	if errno == unix.EINVAL {
 		return fmt.Errorf("the kernel has no listener that signals leave alone (Linux 5.19): %w", errno)
 	}
+	if err := canRead(); err != nil {
+		return err
+	}
 	return canWalk() // where filters are refused altogether, installing one tells
+}
+
+// canRead asks Yama (Documentation/admin-guide/LSM/Yama.rst). With scope 1, which
+// is common, a broker reads its descendants, and not what has left them.
+func canRead() error {
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err != nil {
+		return nil // no Yama
+	}
+	status, err := readThreadStatus()
+	if err != nil {
+		return err
+	}
+	who, err := parseIdentity(status)
+	if err != nil {
+		return err
+	}
+	switch strings.TrimSpace(string(scope)) {
+	case "0", "1":
+		return nil
+	case "2":
+		if who.can(unix.CAP_SYS_PTRACE) {
+			return nil
+		}
+	}
+	return fmt.Errorf("Yama lets nobody read callers (kernel.yama.ptrace_scope is %s)", strings.TrimSpace(string(scope)))
 }
 
 // canWalk tries the call that paths are walked with: an older container's filter

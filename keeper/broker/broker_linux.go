@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,7 @@ type Broker struct {
 	roots    *roots
 	shapes   map[int32]shape
 	threads  *Threads
+	shared   int      // the first of the roots, which are not the run's own
 	before   identity // our own, with all capabilities
 	facts    facts
 
@@ -39,15 +41,17 @@ type Config struct {
 	Listener *os.File
 	// Roots are the files and directories beneath which metadata may be changed,
 	// opened with O_PATH. They stay the caller's and must be open while the
-	// broker runs.
-	Roots []*os.File
+	// broker runs. The last Private of them are the run's own: its scratch
+	// directory.
+	Roots   []*os.File
+	Private int
 	// Threads are what the broker works on; brokers may share them.
 	Threads *Threads
 }
 
 // Serve starts to answer. It returns at once.
 func Serve(c Config) (*Broker, error) {
-	b := &Broker{threads: c.Threads, shapes: shapes(), ended: make(chan struct{})}
+	b := &Broker{threads: c.Threads, shared: len(c.Roots) - c.Private, shapes: shapes(), ended: make(chan struct{})}
 	err := b.open(c)
 	c.Listener.Close()
 	if err == nil {
@@ -65,10 +69,11 @@ func Serve(c Config) (*Broker, error) {
 // open takes a descriptor of its own, which the runtime's poller does not know.
 func (b *Broker) open(c Config) error {
 	fd, err := unix.FcntlInt(c.Listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err == nil {
-		err = unix.SetNonblock(fd, false)
-	}
 	if err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		unix.Close(fd)
 		return err
 	}
 	wakeOnThisCPU(fd)
@@ -84,6 +89,8 @@ func (b *Broker) open(c Config) error {
 
 // look learns who we are and where the roots lie.
 func (b *Broker) look(files []*os.File) error {
+	runtime.LockOSThread() // whose status is read
+	defer runtime.UnlockOSThread()
 	status, err := readThreadStatus()
 	if err != nil {
 		return err
@@ -155,10 +162,14 @@ func (b *Broker) asked() bool {
 	var events int16
 	err := b.alarm.wait(func(alarm int) (done bool, err error) {
 		err = b.use(func(listener int) error {
-			if events, err = pending(listener, 0); err != nil {
+			// Armed first: a call that comes between a look and the arming wakes nobody.
+			if err = arm(alarm, listener, unix.EPOLLIN); err != nil {
 				return err
 			}
-			return arm(alarm, listener, events == 0)
+			if events, err = pending(listener, 0); err != nil || events == 0 {
+				return err
+			}
+			return arm(alarm, listener, 0)
 		})
 		return events != 0, err
 	})

@@ -21,8 +21,13 @@ type caller struct {
 // the number 0.
 func (t *thread) openCaller(tid uint32) (*caller, error) {
 	c := &caller{thread: t, proc: -1, memory: -1, tid: tid}
+	open := func() (int, error) {
+		return unix.Open("/proc/"+c.number(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
 	var err error
-	c.proc, err = unix.Open("/proc/"+c.number(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if c.proc, err = open(); err != nil { // with hidepid other users' are not there
+		c.proc, err = t.raised(open)
+	}
 	return c, err
 }
 

@@ -206,12 +206,12 @@ func TestLookAround(t *testing.T) {
 	s, _ := sandboxed(t, dir, dir)
 	root, other := opened(t, dir), opened(t, "/")
 	var inside Around
-	var holds, holdsOther bool
-	s.do(t, func() { inside, holds, holdsOther = LookAround(), inside.Holds(root), inside.Holds(other) })
-	if inside != (Around{Roots: 1}) || !holds || holdsOther {
-		t.Errorf("inside: got %+v, %v and %v", inside, holds, holdsOther)
+	var first, none int
+	s.do(t, func() { inside, first, none = LookAround(), inside.Root(root), inside.Root(other) })
+	if inside != (Around{Broker: true, Roots: 1}) || first != 1 || none != 0 {
+		t.Errorf("inside: got %+v, %d and %d", inside, first, none)
 	}
-	if outside := LookAround(); outside.Roots != 0 || outside.Holds(root) {
+	if outside := LookAround(); outside != (Around{}) || outside.Root(root) != 0 {
 		t.Errorf("outside: got %+v", outside)
 	}
 }
@@ -224,4 +224,21 @@ func opened(t *testing.T, path string) *os.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// TestCallsAsTheWorkerLeaves: a call that comes when the worker leaves off and the
+// poller takes over is told to one of them.
+func TestCallsAsTheWorkerLeaves(t *testing.T) {
+	dir := workplace(t)
+	write(t, dir+"/f")
+	s, b := sandboxed(t, dir, dir)
+	for i := range 100 {
+		time.Sleep(linger + time.Duration(i%20)*50*time.Microsecond)
+		give := time.AfterFunc(patient, b.Close) // which answers what hangs
+		var err error
+		s.do(t, func() { err = unix.Fchmodat(unix.AT_FDCWD, "f", 0o600, 0) })
+		if !give.Stop() || err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
 }

@@ -23,7 +23,7 @@ func (c *caller) find(t target) (*pin, error) {
 	case path == "":
 		fd, err = c.start(t.dir)
 	case path[0] == '/':
-		fd, err = c.walk(unix.AT_FDCWD, path, t.link)
+		fd, err = c.walk(unix.AT_FDCWD, path, t)
 	default:
 		fd, err = c.below(t, path)
 	}
@@ -64,14 +64,14 @@ func (c *caller) below(t target, path string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(base)
-	return c.walk(base, path, t.link)
+	return c.walk(base, path, t)
 }
 
 // walk lets the kernel walk the path where that cannot tell apart whose walk it
 // is. It can where the path leads through /proc: "self" is there who asks.
-func (c *caller) walk(base int, path string, link bool) (int, error) {
+func (c *caller) walk(base int, path string, t target) (int, error) {
 	flags := uint64(unix.O_PATH | unix.O_CLOEXEC)
-	if link {
+	if t.link {
 		flags |= unix.O_NOFOLLOW
 	}
 	fd, err := unix.Openat2(base, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_MAGICLINKS})
@@ -83,7 +83,7 @@ func (c *caller) walk(base int, path string, link bool) (int, error) {
 	case !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.ENOENT):
 		return -1, err
 	}
-	w := walker{caller: c, link: link}
+	w := walker{caller: c, link: t.link}
 	return w.walk(base, path)
 }
 

@@ -158,14 +158,19 @@ func (t *thread) set(effective uint64) error {
 // all of ours are taken for this one call.
 func (t *thread) look(open func() (int, error)) (int, error) {
 	fd, err := open()
-	before := t.now.effective
-	if !denied(err) || t.permitted == before {
+	if !denied(err) {
 		return fd, err
 	}
+	return t.raised(open)
+}
+
+// raised opens with all of our rights.
+func (t *thread) raised(open func() (int, error)) (int, error) {
+	before := t.now.effective
 	if err := t.raise(t.permitted); err != nil {
 		return -1, err
 	}
-	fd, err = open()
+	fd, err := open()
 	if lower := t.raise(before); lower != nil {
 		t.spoiled = true
 		if err == nil {

@@ -23,7 +23,7 @@ func (b *Broker) judge(t *thread, n notification) answer {
 		return refuse(unix.ENOSYS)
 	}
 	if greeting(n) {
-		return answer{value: greeted + int64(len(b.roots.list))}
+		return answer{value: greeted + int64(b.shared)}
 	}
 	r := request{shape: s, args: n.args}
 	c, err := b.admit(t, n)
@@ -34,13 +34,23 @@ func (b *Broker) judge(t *thread, n notification) answer {
 		return b.tellRoot(c, n)
 	}
 	if err == nil {
-		err = b.perform(c, r, n.id)
+		err = b.uninterrupted(func() error { return b.perform(c, r, n.id) })
 	}
-	if errors.Is(err, errUnreadable) || errors.Is(err, errIdentity) {
+	if (errors.Is(err, errUnreadable) || errors.Is(err, errIdentity)) && b.waits(n.id) == nil {
 		b.facts.add(fact.Denial{Kind: fact.KindMetadata, Op: s.op, Verdict: fact.Possible, Evidence: fact.EvidenceBroker, Rule: err.Error()})
 		return refuse(unix.EACCES)
 	}
 	return refuse(errnoOf(err))
+}
+
+// uninterrupted repeats what a signal to us interrupted, as slow file systems let
+// it: the caller had none.
+func (b *Broker) uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) || b.closed.Load() {
+			return err
+		}
+	}
 }
 
 var (

@@ -11,11 +11,11 @@ import (
 // between may refuse set-id bits, so their modes have none.
 const (
 	// greetingMode is a mode for descriptor -1: EBADF, and of a broker greeted
-	// plus the number of its roots.
+	// plus the number of its roots, its run's scratch directory not among them.
 	greetingMode = 0x5342500d
 	greeted      = 0x53425000 << 32
-	// rootFlags are flags that fchmodat2 does not have: EINVAL, and of a broker 1
-	// where the descriptor is one of its roots.
+	// rootFlags are flags that fchmodat2 does not have: EINVAL, and of a broker
+	// the number of the root that the descriptor is, from 1 on.
 	rootFlags = 0x53425000
 )
 
@@ -37,9 +37,9 @@ func (b *Broker) tellRoot(c *caller, n notification) answer {
 		return refuse(errnoOf(err))
 	}
 	defer p.close()
-	for _, root := range b.roots.list {
+	for i, root := range b.roots.list[:b.shared] {
 		if p.is(root.stat) {
-			return answer{value: 1}
+			return answer{value: int64(i + 1)}
 		}
 	}
 	return refuse(unix.EINVAL)
@@ -47,8 +47,10 @@ func (b *Broker) tellRoot(c *caller, n notification) answer {
 
 // Around is what judges this process's own calls. The zero value is nothing.
 type Around struct {
-	// Roots is how many roots the broker around it has; zero where there is none.
-	Roots int
+	// Broker says that there is a broker around it, and Roots how many roots that
+	// has, its run's scratch directory not counted.
+	Broker bool
+	Roots  int
 	// Refused says that a filter refuses the calls, whatever they are about.
 	Refused bool
 }
@@ -56,15 +58,18 @@ type Around struct {
 // LookAround asks.
 func LookAround() Around {
 	value, _, errno := unix.Syscall(unix.SYS_FCHMOD, ^uintptr(0), greetingMode, 0)
-	if errno == 0 && int64(value) > greeted {
-		return Around{Roots: int(int64(value) - greeted)}
+	if errno == 0 && int64(value) >= greeted {
+		return Around{Broker: true, Roots: int(int64(value) - greeted)}
 	}
 	return Around{Refused: errno == unix.EACCES}
 }
 
-// Holds reports whether the file is one of the roots of the broker around this
-// process. It may be asked only where there is one.
-func (a Around) Holds(file *os.File) bool {
+// Root is which root of the broker around this process the file is, from 1 on;
+// zero for none. It may be asked only where there is a broker.
+func (a Around) Root(file *os.File) int {
 	value, _, errno := unix.Syscall6(unix.SYS_FCHMODAT2, file.Fd(), 0, 0, rootFlags, 0, 0)
-	return errno == 0 && value == 1
+	if errno != 0 {
+		return 0
+	}
+	return int(value)
 }

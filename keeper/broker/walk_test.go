@@ -22,7 +22,7 @@ func walked(t *testing.T, c *caller, dir, path string, link bool) (*pin, error) 
 		defer unix.Close(fd)
 		base = fd
 	}
-	fd, err := c.walk(base, path, link)
+	fd, err := c.walk(base, path, target{link: link})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -87,18 +88,24 @@ func (b *Broker) dismiss() {
 func (b *Broker) take(wait time.Duration) (n notification, got bool, err error) {
 	err = b.use(func(listener int) error {
 		events, err := pending(listener, wait)
-		if err != nil || events&unix.POLLIN == 0 {
+		if err == nil && events&unix.POLLIN == 0 && events != 0 {
+			return errEnded
+		}
+		if err != nil || events == 0 {
 			return err
 		}
 		n, err = receive(listener)
 		got = err == nil
 		return ignore(err, unix.ENOENT) // killed meanwhile
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnded) {
 		b.fail(fmt.Errorf("take a call: %w", err))
 	}
 	return n, got, err
 }
+
+// errEnded says that nothing of the run is left.
+var errEnded = errors.New("the run has ended")
 
 // reply answers a call. A caller that cannot be answered would wait for ever: the
 // broker ends, and the kernel answers.
