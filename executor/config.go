@@ -51,6 +51,11 @@ type Config struct {
 	// Grace is the time from SIGTERM to SIGKILL, and how long output is waited
 	// for after the command's end; zero is three seconds.
 	Grace time.Duration
+	// OnTaskDone is called once for each task that Start returned, when it is done:
+	// on a goroutine of the task, so that several calls may run at the same time, and
+	// perhaps before Start has returned. It must return for Close to return, and so
+	// must not call it. Nil is nobody.
+	OnTaskDone func(*Task)
 }
 
 const (

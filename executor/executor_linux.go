@@ -19,6 +19,9 @@ type Executor struct {
 	// links are the symlinks that a configured helper was reached through.
 	links  []string
 	state  state
+	spills spills
+	widths widths
+	tasks  tasks
 	keeper *keeper.Keeper
 	// taken says that a filter around this process has the one listener that the
 	// kernel allows.
@@ -49,6 +52,8 @@ func New(c Config) (*Executor, error) {
 	if err := e.state.sweep(); err != nil {
 		return nil, fmt.Errorf("sweep the state directory: %w", err)
 	}
+	e.spills.dir = filepath.Join(e.state.dir, spillDir)
+	e.spills.sweep.now(e.spills.dir)
 	if e.keeper, err = keeper.Start(keeper.Options{OwnTree: c.OwnTree, CgroupParent: c.CgroupParent, Environ: c.Environ}); err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
@@ -73,7 +78,14 @@ func (e *Executor) findHelper() error {
 	return nil
 }
 
-// Close kills every command that still runs and waits for its end, at most
-// keeper.EndPatience for one that cannot be killed. Their runs end as aborted.
-// Closing again does nothing.
-func (e *Executor) Close() error { return e.keeper.Close() }
+// Close kills every command that still runs, tasks as well, and waits for its
+// end, at most keeper.EndPatience for one that cannot be killed. Their runs end as
+// aborted. Close returns when every task is done and its Config.OnTaskDone has
+// returned, so that must not call Close. What is kept of the tasks can still be
+// read. Closing again does nothing but wait.
+func (e *Executor) Close() error {
+	e.tasks.close()
+	err := e.keeper.Close()
+	e.tasks.wait()
+	return err
+}

@@ -22,7 +22,7 @@ func (e *Executor) Explain(s Spec) (*confine.Plan, error) {
 }
 
 func (e *Executor) planIn(s Spec, dir runDir) (*confine.Plan, error) {
-	streams, err := openStreams(s)
+	streams, err := e.openStreams(s, foreground)
 	if err != nil {
 		return nil, unavailable(s, "streams", err)
 	}

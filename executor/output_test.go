@@ -45,7 +45,7 @@ func TestTail(t *testing.T) {
 // pipe open, must not cost what was written before.
 func TestPumpKeepsWhatWasWritten(t *testing.T) {
 	var sink bytes.Buffer
-	p, w, err := newPump(&slow{&sink})
+	p, w, err := newPump(&slow{&sink}, nil, &width{shared: &widths{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (s *slow) Write(b []byte) (int, error) {
 
 // TestPumpStopsWithItsReader: the writer gets EPIPE.
 func TestPumpStopsWithItsReader(t *testing.T) {
-	p, w, err := newPump(broken{})
+	p, w, err := newPump(broken{}, nil, &width{shared: &widths{}})
 	if err != nil {
 		t.Fatal(err)
 	}

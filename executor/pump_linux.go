@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -12,45 +13,54 @@ import (
 
 // pump moves one stream of a command from its pipe to whoever wants it.
 type pump struct {
-	pipe *os.File
-	sink io.Writer // may be nil
-	done chan struct{}
+	pipe  *os.File
+	sink  io.Writer // may be nil
+	done  chan struct{}
+	spill *spill // the pump's own goroutine's
+	width *width
 
-	mu      sync.Mutex
-	tail    tail
-	sinkErr error
+	mu       sync.Mutex
+	tail     tail
+	progress progress
+	path     string // of the spill file
+	spillErr error
+	sinkErr  error
 }
 
-// readSize is how much is read at once, in bytes: a pipe's usual size.
-const readSize = 64 << 10
-
 // newPump returns a pump and the end of the pipe that the command gets.
-func newPump(sink io.Writer) (*pump, *os.File, error) {
+func newPump(sink io.Writer, spill *spill, width *width) (*pump, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	return &pump{pipe: r, sink: sink, done: make(chan struct{})}, w, nil
+	return &pump{pipe: r, sink: sink, done: make(chan struct{}), spill: spill, width: width}, w, nil
 }
 
 // run reads until end of file, until settle's time is over, or until nobody
 // wants the output any more.
 func (p *pump) run() {
 	defer close(p.done)
-	defer p.pipe.Close()
-	buffer := make([]byte, readSize)
-	for {
-		n, err := p.pipe.Read(buffer)
-		if !p.take(buffer[:n]) {
-			return
+	defer p.finish()
+	raw, err := p.pipe.SyscallConn()
+	for err == nil {
+		var b []byte
+		if b, err = p.width.read(raw); !p.take(b) {
+			err = io.ErrClosedPipe
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			p.rest(buffer)
-		}
-		if err != nil {
-			return
-		}
+		p.width.put(b)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.rest()
+	}
+}
+
+func (p *pump) finish() {
+	p.pipe.Close()
+	p.width.close()
+	p.spill.close()
+	p.mu.Lock()
+	p.progress = over
+	p.mu.Unlock()
 }
 
 // take keeps and passes on. It is false where the reader is gone: the pipe is
@@ -59,9 +69,7 @@ func (p *pump) take(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
-	p.mu.Lock()
-	_, _ = p.tail.Write(b)
-	p.mu.Unlock()
+	p.keep(b)
 	if p.sink == nil {
 		return true
 	}
@@ -74,21 +82,32 @@ func (p *pump) take(b []byte) bool {
 	return true
 }
 
+// keep spills first: a path that is told then has what was read. Nobody else
+// writes the tail, and a slow disk must not hold its readers.
+func (p *pump) keep(b []byte) {
+	path, err := p.spill.write(&p.tail, b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = p.tail.Write(b)
+	p.path, p.spillErr = path, err
+}
+
 // rest takes what lies in the pipe when the time is over: a slow reader must
-// not cost what the command wrote before its end. It is bounded, because a
-// process that got away may go on writing.
-func (p *pump) rest(buffer []byte) {
-	const most = 1 << 20 / readSize // a pipe holds at most 1 MiB (fs.pipe-max-size)
+// not cost what was written before.
+func (p *pump) rest() {
 	raw, err := p.pipe.SyscallConn()
 	if err != nil {
 		return
 	}
-	for range most {
+	left := 1 << 20 // a pipe holds at most 1 MiB (fs.pipe-max-size)
+	buffer := make([]byte, readSize)
+	for left > 0 {
 		n := 0
-		err := raw.Control(func(fd uintptr) { n = readNow(int(fd), buffer) })
+		err := raw.Control(func(fd uintptr) { n, _ = readNow(int(fd), buffer) })
 		if err != nil || n <= 0 || !p.take(buffer[:n]) {
 			return
 		}
+		left -= n
 	}
 }
 
@@ -102,8 +121,25 @@ func (p *pump) output() Output {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.tail.output()
-	out.WriteError = p.sinkErr
+	out.WriteError, out.Spill, out.SpillError = p.sinkErr, p.path, p.spillErr
 	return out
+}
+
+func (p *pump) next() Delta {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.tail.next(p.progress)
+	d.Spill, d.SpillError = p.path, p.spillErr
+	return d
+}
+
+// trim gives back the memory that only a stream which goes on needs.
+func (p *pump) trim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.progress == over { // else a writer that hangs has the pump still at work
+		p.tail.kept = bytes.Clone(p.tail.end())
+	}
 }
 
 // feed copies the caller's bytes to the command and closes its input. A
@@ -113,12 +149,12 @@ func feed(w *os.File, r io.Reader) {
 	_, _ = io.Copy(w, r)
 }
 
-// readNow reads what is there without waiting; 0 where nothing is.
-func readNow(fd int, buffer []byte) int {
+// readNow reads what is there without waiting.
+func readNow(fd int, buffer []byte) (int, error) {
 	for {
 		n, err := unix.Read(fd, buffer)
 		if !errors.Is(err, unix.EINTR) {
-			return max(n, 0)
+			return max(n, 0), err
 		}
 	}
 }

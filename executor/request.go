@@ -20,8 +20,15 @@ type Request struct {
 	Workdir string
 	// Timeout is how long the command may run; zero is the executor's default,
 	// negative is none of its own. The executor's MaxTimeout, ten minutes unless
-	// that is set, caps all three.
+	// that is set, caps all three. For Start zero and negative are none, and there
+	// is no cap.
 	Timeout time.Duration
+	// Owner is whose command it is, such as a session; empty is nobody's. Spill
+	// files of one owner lie together, and tasks are counted and listed by owner.
+	Owner string
+	// Spill says which streams go to a file where memory does not keep them whole;
+	// zero is those that have no writer here.
+	Spill Spill
 	// Policy replaces the executor's; nil takes that.
 	Policy *policy.Policy
 	// Require is what must hold before the command runs; zero asks nothing more
@@ -32,7 +39,7 @@ type Request struct {
 	Env []string
 	// Stdin is copied to the command's standard input, which is then closed; nil
 	// is /dev/null. A reader that blocks for ever does not keep Run from
-	// returning, but its goroutine.
+	// returning, nor a task from its end, but its goroutine.
 	Stdin io.Reader
 	// Stdout and Stderr get the output as it comes, besides the tails that the
 	// Result keeps; nil is nobody. If they are the same writer, it gets one write
@@ -59,8 +66,14 @@ type Spec struct {
 	Scrubbed []string
 	// Dir is canonical.
 	Dir string
-	// Timeout is how long the command may run; zero is without end.
+	// Timeout is how long the command may run under Run; zero is without end.
 	Timeout time.Duration
+	// TaskTimeout is the same under Start.
+	TaskTimeout time.Duration
+	// Owner is whose command it is; empty is nobody's.
+	Owner string
+	// Spill says which streams may go to a file.
+	Spill Spill
 	// Grace is Config.Grace with its default.
 	Grace time.Duration
 	// Warnings are sentences for the person who set this up.

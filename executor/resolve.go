@@ -44,8 +44,11 @@ func (e *Executor) Resolve(r Request) (Spec, error) {
 	if _, err := policy.ParseRequire(string(r.Require)); r.Require != "" && err != nil {
 		return Spec{}, err
 	}
+	if err := checkSpill(r.Spill); err != nil {
+		return Spec{}, err
+	}
 	s := Spec{
-		Policy: canonical, Require: r.Require, Dir: dir,
+		Policy: canonical, Require: r.Require, Dir: dir, Owner: r.Owner, Spill: r.Spill, TaskTimeout: max(r.Timeout, 0),
 		Timeout: e.config.timeout(r.Timeout), Grace: orDefault(e.config.Grace, defaultGrace),
 		Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr,
 		Warnings: e.warnings(p, canonical),
@@ -145,6 +148,14 @@ func checkEnv(env []string) error {
 		}
 	}
 	return nil
+}
+
+func checkSpill(s Spill) error {
+	switch s {
+	case SpillUnseen, SpillAlways, SpillNever:
+		return nil
+	}
+	return &policy.InputError{What: "spill", Value: string(s), Want: "expected always, never, or nothing for what no writer gets"}
 }
 
 // program fills in what is executed.

@@ -15,21 +15,21 @@ type streams struct {
 	childIn, childOut, childErr *os.File
 }
 
-func openStreams(s Spec) (*streams, error) {
+func (e *Executor) openStreams(s Spec, k kind) (*streams, error) {
 	st := &streams{spec: s}
-	err := st.open()
+	err := st.open(e, k)
 	if err != nil {
 		st.close()
 	}
 	return st, err
 }
 
-func (st *streams) open() (err error) {
+func (st *streams) open(e *Executor, k kind) (err error) {
 	out, errw := separate(st.spec.Stdout, st.spec.Stderr)
-	if st.stdout, st.childOut, err = newPump(out); err != nil {
+	if st.stdout, st.childOut, err = newPump(out, e.spill(st.spec, out, "stdout"), &width{shared: &e.widths, kind: k}); err != nil {
 		return err
 	}
-	if st.stderr, st.childErr, err = newPump(errw); err != nil {
+	if st.stderr, st.childErr, err = newPump(errw, e.spill(st.spec, errw, "stderr"), &width{shared: &e.widths, kind: k}); err != nil {
 		return err
 	}
 	if st.spec.Stdin == nil {
@@ -38,6 +38,14 @@ func (st *streams) open() (err error) {
 	}
 	st.childIn, st.input, err = os.Pipe()
 	return err
+}
+
+// spill is where a stream goes that memory does not keep whole; nil for nowhere.
+func (e *Executor) spill(s Spec, sink io.Writer, stream string) *spill {
+	if s.Spill == SpillNever || s.Spill == SpillUnseen && sink != nil {
+		return nil
+	}
+	return &spill{store: &e.spills, owner: s.Owner, stream: stream}
 }
 
 // start lets the streams flow. The command holds its ends now, so ours go:

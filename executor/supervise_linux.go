@@ -50,6 +50,9 @@ func supervise(ctx context.Context, s Spec, p *keeper.Process) (cause, error) {
 		if p.Closed() || ctx.Err() != nil {
 			return byCaller, nil
 		}
+		if p.Late() {
+			return byTimeout, nil
+		}
 		return byItself, nil
 	case <-timeout:
 		return byTimeout, stop(p, syscall.SIGTERM, s.Grace)

@@ -119,6 +119,7 @@ type Process struct {
 	end    event
 	endErr error
 	facts  []fact.Denial
+	late   bool // killUnlessBegun was called
 
 	grouped chan struct{} // closed when group is set; nil where none was asked for
 	group   groupState
@@ -162,7 +163,7 @@ func (p *Process) request(helper string, plan *confine.Plan) error {
 // await waits until the command runs.
 func (p *Process) await(ctx context.Context, plan *confine.Plan) (*Process, error) {
 	stop := context.AfterFunc(ctx, p.killUnlessBegun)
-	defer stop()
+	defer func() { p.late = !stop() }()
 	select {
 	case <-p.begun:
 	case <-p.ended: // perhaps begun as well
@@ -176,6 +177,12 @@ func (p *Process) killUnlessBegun() {
 	default:
 		_ = p.Signal(syscall.SIGKILL)
 	}
+}
+
+// Late reports whether the command may have been killed because its start took too
+// long, and had begun after all. It may be asked once Done is closed.
+func (p *Process) Late() bool {
+	return p.late && p.end.Status.Signaled() && p.end.Status.Signal() == syscall.SIGKILL
 }
 
 // opened tells how the run began. Of two events that came the first counts.

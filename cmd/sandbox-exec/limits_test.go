@@ -198,7 +198,7 @@ func TestKilledCallerIsSwept(t *testing.T) {
 	if o := sandboxed(t, dir, "-c", "true"); o.status != 0 {
 		t.Errorf("%+v", o)
 	}
-	if beats(t, dir) {
+	if beats(t, dir, silence) {
 		t.Error("what a killed caller left lives on")
 	}
 }

@@ -38,7 +38,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			wait := escape + " until [ -e alive ]; do sleep 0.01; done"
 
 			outside := finish(t, command(t, dir, "bash", "-c", wait))
-			if outside.status != 0 || !beats(t, dir) {
+			if outside.status != 0 || !beats(t, dir, patience) {
 				t.Fatalf("without the sandbox: %+v, and nothing lives on", outside)
 			}
 			stopBeats(t, dir)
@@ -50,7 +50,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				if o.status != 0 && o.status != statusTimeout || !strings.Contains(o.stderr, "tree           enforced") {
 					t.Errorf("%v: %+v", args, o)
 				}
-				if beats(t, dir) {
+				if beats(t, dir, silence) {
 					t.Errorf("%v: something lives on", args)
 				}
 			}
@@ -58,13 +58,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
+// silence is how long a living process does not write at the most.
+const silence = 500 * time.Millisecond
+
 // beats removes the file that a living process writes, and reports whether it
-// comes again.
-func beats(t *testing.T, dir string) bool {
+// comes again in that time.
+func beats(t *testing.T, dir string, within time.Duration) bool {
 	t.Helper()
 	alive := filepath.Join(dir, "alive")
 	forget(t, dir, "alive")
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if exists(t, alive) {
 			return true
 		}
@@ -75,7 +78,7 @@ func beats(t *testing.T, dir string) bool {
 func stopBeats(t *testing.T, dir string) {
 	t.Helper()
 	write(t, filepath.Join(dir, "stop"), "")
-	for end := time.Now().Add(patience); beats(t, dir); {
+	for end := time.Now().Add(patience); beats(t, dir, silence); {
 		if time.Now().After(end) {
 			t.Fatal("what the test started does not stop")
 		}
@@ -104,7 +107,7 @@ func TestChildrenFromBefore(t *testing.T) {
 	if o.status != 0 || !byGroup && !strings.Contains(o.stderr, "tree           not enforced (this process had children before") {
 		t.Errorf("%+v", o)
 	}
-	if !beats(t, dir) {
+	if !beats(t, dir, silence) {
 		t.Error("the child from before is dead")
 	}
 }
