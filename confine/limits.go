@@ -16,6 +16,8 @@ type Group struct {
 	// Tree says by what all of its members are killed; empty where there is no
 	// group.
 	Tree string
+	// Guarded says that they die also when the caller is killed.
+	Guarded bool
 	// Entrances are files of groups that the command's thread enters by writing a
 	// 0 to them.
 	Entrances []string
@@ -94,6 +96,9 @@ func (h holder) treeInGroup() (fact.Status, string) {
 	by := "control group, " + h.job.Group.Tree
 	if h.job.Tree == nil {
 		by += "; sub-reaper"
+	}
+	if h.job.Group.Guarded {
+		return fact.Enforced, by + "; when the caller itself is killed, all of it dies at once"
 	}
 	return fact.Enforced, by + "; when the caller itself is killed, the shell gets SIGKILL at once, unless it has turned that off, and the rest when the next command or executor starts"
 }

@@ -39,7 +39,8 @@ type Config struct {
 	// over to this user, such as /sys/fs/cgroup/jobs: runs get groups below it. With
 	// version 1 it is one of any controller, and the others are taken at the same
 	// path. Empty is wherever this process finds that it may make groups; without
-	// any, limits that need one are refused. What cannot be used is a
+	// any, limits are held in a scope that the user's systemd makes, where Environ
+	// leads to it (XDG_RUNTIME_DIR, DBUS_SESSION_BUS_ADDRESS), or refused. What cannot be used is a
 	// *policy.InputError of New.
 	CgroupParent string
 	// Timeout is for requests that name none; zero is two minutes, negative is

@@ -54,7 +54,7 @@ func New(c Config) (*Executor, error) {
 	}
 	e.spills.dir = filepath.Join(e.state.dir, spillDir)
 	e.spills.sweep.now(e.spills.dir)
-	if e.keeper, err = keeper.Start(keeper.Options{OwnTree: c.OwnTree, CgroupParent: c.CgroupParent}); err != nil {
+	if e.keeper, err = keeper.Start(keeper.Options{OwnTree: c.OwnTree, CgroupParent: c.CgroupParent, Environ: c.Environ}); err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
 	return e, nil

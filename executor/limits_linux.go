@@ -44,11 +44,11 @@ func inTime(ctx context.Context, s Spec, cause error) (context.Context, context.
 
 func stopped(cause error) error { return fmt.Errorf("stopped before the command ran: %w", cause) }
 
-const limitsHint = "control groups hold memory, processes and processors: run as root, have a subtree handed over to this user and name it as the cgroup parent, or do without these limits"
+const limitsHint = "control groups hold memory, processes and processors: run as root, have a subtree handed over to this user and name it as the cgroup parent, run where the user's systemd can be reached (XDG_RUNTIME_DIR), or do without these limits"
 
 // held is what a plan reports of a run's control group.
 func held(g *keeper.Group) confine.Group {
-	return confine.Group{Limits: g.Limits(), Tree: g.Tree(), Entrances: g.Entrances(), Why: g.Why(), Refused: g.Refused()}
+	return confine.Group{Limits: g.Limits(), Tree: g.Tree(), Guarded: g.Guarded(), Entrances: g.Entrances(), Why: g.Why(), Refused: g.Refused()}
 }
 
 // account adds what the command used and which limits it reached.

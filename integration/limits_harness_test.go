@@ -331,6 +331,11 @@ func (p *placed) command(t *testing.T, r limitedRun) *exec.Cmd {
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Dir = p.workspace
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + p.workspace, "LANG=C.UTF-8"}
+	for _, name := range []string{"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} { // where a user's systemd is
+		if p.uid == os.Getuid() {
+			cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
+		}
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if p.uid != 0 && p.named && !enters {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}

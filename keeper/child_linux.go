@@ -25,6 +25,8 @@ type child struct {
 	options Options
 	group   *group         // set before anybody else sees the child; may be nil
 	rusage  syscall.Rusage // set when it is reaped
+	// spared is a process that is nobody's but the keeper's; 0 is none.
+	spared func() int
 
 	dead    chan struct{} // closed when it is a zombie, or watching failed
 	watched error         // set before dead is closed
@@ -37,7 +39,7 @@ type child struct {
 // no descriptor but its socket: nothing of the caller reaches code that is not
 // yet confined. The command dies with the thread that calls this. group is the
 // control group to start it in, or nil.
-func startHelper(path string, o Options, group *os.File) (*child, error) {
+func startHelper(path string, o Options, group *os.File, spared func() int) (*child, error) {
 	control, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func startHelper(path string, o Options, group *os.File) (*child, error) {
 		control.close()
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
-	return newChild(&child{pid: pid, control: control, options: o}, pidfd)
+	return newChild(&child{pid: pid, control: control, options: o, spared: spared}, pidfd)
 }
 
 // newChild hands a started helper to the poller.
@@ -167,7 +169,7 @@ func (c *child) signal(sig syscall.Signal) {
 		return
 	}
 	if c.options.OwnTree {
-		signalStrays(c.pid, sig)
+		signalStrays(sig, c.pid, c.spared())
 	}
 }
 
@@ -181,7 +183,7 @@ func (c *child) wait() (event, error) {
 	left := c.group.kill() // first: the process group's members are counted here
 	c.signal(unix.SIGKILL) // the group, and itself where it could not be watched
 	if c.options.OwnTree { // all members are descendants: this walk has the last word
-		end.Leftover, left = killTree(c.pid)
+		end.Leftover, left = killTree(c.pid, c.spared())
 	}
 	end.Survived = left != nil
 	status, err := c.bury()
@@ -217,7 +219,7 @@ func (c *child) attend() {
 func (c *child) reapStrays() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	reapStrays(c.pid)
+	reapStrays(c.pid, c.spared())
 }
 
 // bury reaps the dead child, or where that cannot be reads its status.

@@ -38,7 +38,7 @@ func helperError(e event, plan *confine.Plan) error {
 	h := &HelperError{Stage: "helper", Errno: e.Errno}
 	switch {
 	case e.Step == stepGroup, e.Step == stepNoAnswer && e.Group.tooTight() != "":
-		h.Stage, h.Detail = confine.LimitsStep, cmp.Or(e.Group.tooTight(), "the helper could not be put into its control group")
+		h.Stage, h.Detail = confine.LimitsStep, cmp.Or(e.Group.tooTight(), e.Group.notJoined())
 	case e.Step == stepSpawn:
 		h.Detail = "it could not be started"
 	case e.Step == stepNoAnswer:

@@ -17,6 +17,8 @@ type groupState struct {
 	Limits string `json:"limits,omitempty"`
 	Tree   string `json:"tree,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// Guarded says that all members die also when the keeper is killed.
+	Guarded bool `json:"guarded,omitempty"`
 	// Entrances are the files by which the command enters it; a path may hold bytes
 	// that JSON has no string for.
 	Entrances [][]byte `json:"entrances,omitempty"`
@@ -44,6 +46,15 @@ func (g *groupState) tooTight() string {
 		}
 	}
 	return ""
+}
+
+// notJoined says why the helper is not in its group.
+func (g *groupState) notJoined() string {
+	detail := "the helper could not be put into its control group"
+	if g != nil && g.Refused != "" {
+		detail += ": " + g.Refused
+	}
+	return detail
 }
 
 // maxText bounds a text of an event, in bytes: several of them and the group's

@@ -69,6 +69,9 @@ func (g *Group) Limits() string { return g.process.group.Limits }
 // Tree says by what all members are killed; empty where there is no group.
 func (g *Group) Tree() string { return g.process.group.Tree }
 
+// Guarded reports whether all members die as well when this process is killed.
+func (g *Group) Guarded() bool { return g.process.group.Guarded }
+
 // Why says why there is no process limit; empty where there is one.
 func (g *Group) Why() string { return g.process.group.Why }
 
@@ -85,7 +88,8 @@ func (g *Group) Entrances() []string {
 // errTaken is of a Group that has no run any more.
 var errTaken = errors.New("the control group had its command, or was closed")
 
-// Spawn is Keeper.Spawn for the run of this group, once.
+// Spawn is Keeper.Spawn for the run of this group, once. Where the group was
+// refused nothing is started.
 func (g *Group) Spawn(ctx context.Context, helper string, plan *confine.Plan) (*Process, error) {
 	if err := g.request(helper, plan); err != nil {
 		return nil, err
@@ -131,8 +135,8 @@ func (p *Process) Usage() fact.Usage { return p.endGroup().Usage }
 // closed.
 func (p *Process) Reached() []fact.Limit { return p.endGroup().Reached }
 
-// GroupLeft is why the run's control group could not be removed; nil where it
-// was, or where there was none. It may be asked once Done is closed.
+// GroupLeft is why the run's control group could not be removed, or was gone too
+// soon; nil where neither, or where there was none. It may be asked once Done is closed.
 func (p *Process) GroupLeft() error {
 	if left := p.endGroup().Left; left != "" {
 		return errors.New(left)

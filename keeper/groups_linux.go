@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -60,15 +61,13 @@ func orZero(l *policy.Limits) *policy.Limits {
 // makeGroup answers a group request.
 func (s *server) makeGroup(req request) {
 	var state groupState
-	made, err := s.host.New(groupPrefix+s.self.Next().String(), *orZero(req.Limits))
+	made, err := s.newGroup(groupPrefix+s.self.Next().String(), *orZero(req.Limits))
+	s.own(req.Run, made, err)
 	if err != nil {
 		state.Refused = cut(err.Error())
 		errors.As(err, &state.Errno)
 	} else {
-		s.mu.Lock()
-		s.live[req.Run].group = &group{Group: made}
-		s.mu.Unlock()
-		state.Limits, state.Tree = made.Limits(), made.Tree()
+		state.Limits, state.Tree, state.Guarded = made.Limits(), made.Tree(), made.Guarded()
 		for _, name := range made.Entrances() {
 			state.Entrances = append(state.Entrances, []byte(name))
 		}
@@ -77,6 +76,17 @@ func (s *server) makeGroup(req request) {
 		}
 	}
 	s.tell(event{Run: req.Run, Kind: grouped, Group: &state})
+}
+
+// own gives a run its group, or why it has none.
+func (s *server) own(id uint64, made *cgroups.Group, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.live[id]; err != nil {
+		r.refused = err
+	} else {
+		r.group = &group{Group: made}
+	}
 }
 
 // forget ends a run that gets no spawn, once its group is made. One that has a
@@ -108,10 +118,11 @@ func (s *server) forgetAll() {
 	}
 }
 
-func (s *server) groupOf(id uint64) *group {
+// groupOf is a run's group, or why what was asked of it cannot be held.
+func (s *server) groupOf(id uint64) (*group, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.live[id].group
+	return s.live[id].group, s.live[id].refused
 }
 
 // errJoin says that a helper could not be started in its group.
@@ -121,19 +132,18 @@ var errJoin = errors.New("join the control group")
 // Where the kernel does not start it there it is moved: a filter may keep clone3
 // away, as a container's often does, and moving takes other rights.
 func (s *server) startIn(req request) (*child, error) {
-	g := s.groupOf(req.Run)
+	g, err := s.groupOf(req.Run)
 	var dir *os.File
-	var err error
 	if g != nil {
 		dir, err = g.Open()
 	}
 	if err != nil {
-		return nil, errors.Join(errJoin, err)
+		return nil, fmt.Errorf("%w: %w", errJoin, err)
 	}
 	defer dir.Close() // a nil file answers ErrInvalid
-	c, err := startHelper(req.Helper, s.options, dir)
+	c, err := startHelper(req.Helper, s.options, dir, s.scope.member)
 	if dir != nil && err != nil && !ofProgram(err, req.Helper) {
-		c, err = startHelper(req.Helper, s.options, nil)
+		c, err = startHelper(req.Helper, s.options, nil, s.scope.member)
 		if err == nil {
 			err = s.move(c, g)
 		}
@@ -159,28 +169,36 @@ func ofProgram(err error, program string) bool {
 // move puts a helper into its group that could not be started there.
 func (s *server) move(c *child, g *group) error {
 	if err := g.Add(c.pid); err != nil {
-		return errors.Join(errJoin, err, c.discard())
+		return fmt.Errorf("%w: %w", errJoin, errors.Join(err, c.discard()))
 	}
 	return nil
 }
 
-func spawnStep(err error) int {
+// notStarted is the event of a helper that did not start, or not in its group.
+func notStarted(run uint64, err error) event {
+	e := event{Run: run, Kind: failed, Step: stepSpawn, Errno: errnoOf(err)}
 	if errors.Is(err, errJoin) {
-		return stepGroup
+		e.Step, e.Errno = stepGroup, 0
+		errors.As(err, &e.Errno)
+		e.Group = &groupState{Refused: cut(err.Error())}
 	}
-	return stepSpawn
+	return e
 }
 
 // last removes the run's group and sends its last event.
 func (s *server) last(e event) {
-	g := s.groupOf(e.Run)
+	g, _ := s.groupOf(e.Run)
 	if e.Group == nil {
 		e.Group = &groupState{}
-		if g != nil {
-			e.Group.Reached = g.Reached()
-		}
 	}
-	if err := g.remove(); err != nil {
+	if g != nil && e.Kind == failed {
+		e.Group.Reached = g.Reached()
+	}
+	err := g.remove()
+	if g != nil && g.Inside() != "" {
+		err = errors.Join(err, s.scope.lost())
+	}
+	if err != nil {
 		e.Group.Left = cut(err.Error())
 	}
 	s.tell(e)

@@ -52,6 +52,9 @@ type Options struct {
 	// get theirs: a subtree that was handed over. Empty is wherever this process
 	// finds that it may make groups.
 	CgroupParent string
+	// Environ is where the user's bus is looked up, as os.Environ gives it: by
+	// XDG_RUNTIME_DIR and DBUS_SESSION_BUS_ADDRESS. Nothing else of it is used.
+	Environ []string
 }
 
 // Start starts a keeper in this process. Close ends it.
@@ -64,6 +67,10 @@ func Start(o Options) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startWith(o, groups{host, self})
+}
+
+func startWith(o Options, g groups) (*Keeper, error) {
 	tree := errors.New("only the process group is killed: a process that leaves it survives")
 	if o.OwnTree {
 		tree = ownTree()
@@ -81,7 +88,7 @@ func Start(o Options) (*Keeper, error) {
 	k := &Keeper{conn: ours, tree: tree, around: broker.LookAround(), read: make(chan struct{}), runs: map[uint64]*Process{}}
 	threads, err := brokerThreads(k.around)
 	k.broker = err
-	go serve(server, o, groups{host, self}, threads)
+	go serve(server, o, g, threads)
 	go k.events()
 	return k, nil
 }

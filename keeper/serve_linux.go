@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ type server struct {
 	conn    *conn
 	options Options
 	groups
+	scope *scope
 	// births carries what must happen on the one thread that starts helpers:
 	// PDEATHSIG follows the forking thread, so that thread must outlive them.
 	births chan func()
@@ -41,6 +43,7 @@ type run struct {
 	condemned bool
 	made      sync.WaitGroup // zero but while the group is made
 	group     *group         // nil where none was asked for
+	refused   error          // why there is none that holds what was asked
 	spawned   bool           // it ends by itself
 }
 
@@ -48,9 +51,12 @@ type run struct {
 // that is left and waits for its end.
 func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 	s := &server{conn: c, options: o, groups: g, threads: threads, births: make(chan func()), closing: make(chan struct{}), live: map[uint64]*run{}}
+	life, finish := context.WithCancel(context.Background())
+	s.scope = &scope{life: life, environ: o.Environ, self: g.self, births: s.birth}
 	go s.deliver()
 	s.requests()
 	close(s.closing)
+	finish()
 	s.killAll()
 	if s.wait() {
 		close(s.births)
@@ -59,6 +65,7 @@ func serve(c *conn, o Options, g groups, threads *broker.Threads) {
 		}
 	}
 	s.forgetAll()
+	s.scope.close()
 	c.close()
 }
 
@@ -87,13 +94,23 @@ func (s *server) deliver() {
 	}
 }
 
+// birth has something done on the thread of births, and waits for it.
+func (s *server) birth(do func()) {
+	done := make(chan struct{})
+	s.births <- func() {
+		defer close(done)
+		do()
+	}
+	<-done
+}
+
 func (s *server) requests() {
 	for {
 		var req request
 		files, err := s.conn.receive(&req)
 		if errors.Is(err, errCut) {
 			s.tell(event{Run: req.Run, Kind: failed, Step: stepSpawn, Errno: syscall.EMFILE})
-			s.forget(req.Run)
+			s.runs.Go(func() { s.forget(req.Run) })
 			continue
 		}
 		if err != nil {
@@ -136,7 +153,7 @@ func (s *server) run(req request, files []*os.File) {
 	defer closeAll(roots)
 	c, err := s.spawn(req, plan)
 	if err != nil {
-		s.last(event{Run: req.Run, Kind: failed, Step: spawnStep(err), Errno: errnoOf(err)})
+		s.last(notStarted(req.Run, err))
 		return
 	}
 	b, bad := s.listen(c, req, roots)
@@ -173,12 +190,10 @@ func (s *server) spawn(req request, files []*os.File) (*child, error) {
 	defer closeAll(files)
 	var c *child
 	var err error
-	done := make(chan struct{})
-	s.births <- func() {
-		defer close(done)
-		c, err = s.startIn(req)
+	s.birth(func() { c, err = s.startIn(req) })
+	if err == nil {
+		err = s.enterScope(c)
 	}
-	<-done
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -70,13 +71,13 @@ func ownProc() error {
 // treePatience is how long the death of a whole tree may take.
 const treePatience = 5 * time.Second
 
-// killTree kills every descendant of this process but the leader, which is dead
-// and has its own way to the grave. It returns how many there were, and an
+// killTree kills every descendant of this process but some: the leader, which is
+// dead and has its own way to the grave, and what is the keeper's. It returns how many there were, and an
 // error where some live on.
-func killTree(leader int) (killed int, err error) {
+func killTree(but ...int) (killed int, err error) {
 	seen := map[int]bool{}
 	for end := time.Now().Add(treePatience); time.Now().Before(end); {
-		pids, err := descendants(leader)
+		pids, err := descendants(but...)
 		if err != nil || len(pids) == 0 {
 			return killed, err
 		}
@@ -111,23 +112,23 @@ func reapStray(pid int) {
 	})
 }
 
-// reapStrays reaps what has died of our own children but the leader. Without it
+// reapStrays reaps what has died of our own children but some. Without it
 // they would pile up while a command runs, up to the machine's last number.
-func reapStrays(leader int) {
+func reapStrays(but ...int) {
 	children, err := childrenOf(os.Getpid())
 	if err != nil {
 		return // the end will tell
 	}
 	for _, pid := range children {
-		if pid != leader && zombie(pid) {
+		if !slices.Contains(but, pid) && zombie(pid) {
 			reapStray(pid)
 		}
 	}
 }
 
-// descendants lists the descendants of this process, without the leader but
-// with the leader's.
-func descendants(leader int) ([]int, error) {
+// descendants lists the descendants of this process, without some but with
+// theirs.
+func descendants(but ...int) ([]int, error) {
 	var found []int
 	todo := []int{os.Getpid()}
 	for len(todo) > 0 {
@@ -138,7 +139,7 @@ func descendants(leader int) ([]int, error) {
 		}
 		todo = append(todo, children...)
 		for _, pid := range children {
-			if pid != leader {
+			if !slices.Contains(but, pid) {
 				found = append(found, pid)
 			}
 		}
@@ -180,8 +181,8 @@ func gone(err error) bool {
 }
 
 // signalStrays signals the descendants that have left the leader's group.
-func signalStrays(leader int, sig unix.Signal) {
-	pids, err := descendants(leader)
+func signalStrays(sig unix.Signal, leader, spared int) {
+	pids, err := descendants(leader, spared)
 	if err != nil {
 		return // the end will tell
 	}

@@ -108,6 +108,23 @@ func TestLimitsExplained(t *testing.T) {
 	}
 }
 
+// TestUserScopeTold: explain and probe name the rung that a session has.
+func TestUserScopeTold(t *testing.T) {
+	kerneltest.Require(t, kerneltest.Landlock(1), kerneltest.UserScope)
+	for want, args := range map[string][]string{
+		"  limits         enforced (systemd user scope: memory 16MiB, 4096 processes)\n": {"explain", "--memory", "16MiB", "-c", "true"},
+		"\na limit that is asked is held: systemd user scope: 4096 processes\n":          {"probe"},
+	} {
+		cmd := command(t, t.TempDir(), "sandbox-exec", args...)
+		for _, name := range []string{"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
+			cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
+		}
+		if o := finish(t, cmd); o.status != 0 || !strings.Contains(o.stdout, want) {
+			t.Errorf("%s: wanted %q in %+v", args[0], want, o)
+		}
+	}
+}
+
 // TestLimitsWithoutClone3: containers' filters often refuse the call that starts a
 // process in a group. It is moved then, and the limits hold all the same.
 func TestLimitsWithoutClone3(t *testing.T) {

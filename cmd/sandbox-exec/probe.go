@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -48,6 +49,11 @@ type probed struct {
 	// Runs says that both confining modes can run.
 	Runs  bool         `json:"runs"`
 	Modes []probedMode `json:"modes"`
+	// Asked is the row of the limits where one is asked that needs a control group,
+	// and AskedError why nothing would run then. A way to a group that costs is
+	// gone for no less.
+	Asked      *fact.Row `json:"asked,omitempty"`
+	AskedError *failure  `json:"askedError,omitempty"`
 }
 
 // probedMode is one mode: its report, or why nothing can run in it.
@@ -61,7 +67,7 @@ func probe(ctx context.Context, stateDir string) probed {
 	p := probed{Version: documentVersion, Kernel: release(), UID: os.Geteuid(), Runs: true}
 	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite} {
 		m := probedMode{Mode: mode}
-		report, err := try(ctx, mode, stateDir)
+		report, err := try(ctx, policy.Policy{Mode: mode}, stateDir)
 		if err != nil {
 			m.Error, _ = explainFailure(err)
 			p.Runs = false
@@ -70,14 +76,33 @@ func probe(ctx context.Context, stateDir string) probed {
 		}
 		p.Modes = append(p.Modes, m)
 	}
+	if p.Runs {
+		p.askLimit(ctx, stateDir)
+	}
 	return p
+}
+
+// askLimit asks for the limit that is there without being asked where that costs
+// nothing.
+func (p *probed) askLimit(ctx context.Context, stateDir string) {
+	limits := policy.Limits{Processes: policy.Limits{}.ProcessLimit()}
+	report, err := try(ctx, policy.Policy{Mode: policy.ReadOnly, Limits: limits}, stateDir)
+	if err != nil {
+		p.AskedError, _ = explainFailure(err)
+		return
+	}
+	for _, row := range report.Rows {
+		if row.Promise == policy.PromiseLimits {
+			p.Asked = &row
+		}
+	}
 }
 
 // probeTimeout is far more than a command that does nothing needs.
 const probeTimeout = 30 * time.Second
 
 // try runs a command that does nothing, in an empty workspace.
-func try(ctx context.Context, mode policy.Mode, stateDir string) (fact.Report, error) {
+func try(ctx context.Context, asked policy.Policy, stateDir string) (fact.Report, error) {
 	workspace, err := os.MkdirTemp("", "sandbox-exec-probe-")
 	if err != nil {
 		return fact.Report{}, err
@@ -89,7 +114,8 @@ func try(ctx context.Context, mode policy.Mode, stateDir string) (fact.Report, e
 		return fact.Report{}, err
 	}
 	defer e.Close()
-	spec, err := e.Resolve(executor.Request{Command: "true", Timeout: probeTimeout, Policy: &policy.Policy{Mode: mode, Workspace: workspace}})
+	asked.Workspace = workspace
+	spec, err := e.Resolve(executor.Request{Command: "true", Timeout: probeTimeout, Policy: &asked})
 	if err != nil {
 		return fact.Report{}, err
 	}
@@ -119,6 +145,7 @@ func (p probed) print(w io.Writer) error {
 		return err
 	}
 	p.printMissing(w)
+	p.printAsked(w)
 	return p.printVerdict(w)
 }
 
@@ -153,6 +180,18 @@ func (p probed) printMissing(w io.Writer) {
 				printHint(w, row.Hint)
 			}
 		}
+	}
+}
+
+// printAsked tells what becomes of a limit that is asked, where that is not what
+// the table says.
+func (p probed) printAsked(w io.Writer) {
+	switch {
+	case p.AskedError != nil:
+		fmt.Fprintf(w, "\na limit that is asked keeps a command from running: %s\n", p.AskedError.Detail)
+		printHint(w, p.AskedError.Hint)
+	case p.Asked != nil && p.Asked.Detail != p.detail(slices.Index(policy.Promises(), policy.PromiseLimits)):
+		fmt.Fprintf(w, "\na limit that is asked is held: %s\n", p.Asked.Detail)
 	}
 }
 

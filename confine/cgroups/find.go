@@ -35,6 +35,9 @@ type Host struct {
 	places map[controller]place
 	// why is why there is no place for a controller.
 	why map[controller]error
+	// distant says that this process may not move processes there: it is a systemd
+	// user scope, which this process is not in.
+	distant bool
 }
 
 // Nowhere is a Host without any place, for that reason.

@@ -26,6 +26,8 @@ type Group struct {
 	// parts is the directory that serves a controller, v2 of which version it is.
 	parts map[controller]string
 	v2    map[controller]bool
+	// distant says that the group lies in a systemd user scope.
+	distant bool
 	// why is why there is no process limit where none was asked; nil where it is held.
 	why error
 
@@ -41,7 +43,7 @@ type Group struct {
 // process limit, the count of processor time and the ways to kill are had where
 // they can be.
 func (h *Host) New(name string, l policy.Limits) (*Group, error) {
-	g := &Group{limits: l, parts: map[controller]string{}, v2: map[controller]bool{}}
+	g := &Group{limits: l, parts: map[controller]string{}, v2: map[controller]bool{}, distant: h.distant}
 	for _, want := range wanted(l) {
 		if want.instead != "" && g.parts[want.instead] != "" {
 			continue
@@ -131,9 +133,10 @@ func (g *Group) Entrances() []string {
 func (g *Group) v2Dir() string { return g.parts[unified] }
 
 // Open opens the group of version 2, for a process to be started in it
-// (CLONE_INTO_CGROUP); nil where there is none.
+// (CLONE_INTO_CGROUP); nil where there is none, or none that it could be started
+// in.
 func (g *Group) Open() (*os.File, error) {
-	if g.v2Dir() == "" {
+	if g.v2Dir() == "" || g.distant {
 		return nil, nil
 	}
 	return os.Open(g.v2Dir())
@@ -198,8 +201,13 @@ func (g *Group) Limits() string {
 	return g.rung() + ": " + held.String()
 }
 
+const userScope = "systemd user scope"
+
 // rung names where the limits are held.
 func (g *Group) rung() string {
+	if g.distant {
+		return userScope
+	}
 	if g.v2[pids] || g.v2[memory] || g.v2[cpu] {
 		return "delegated control group v2"
 	}

@@ -19,9 +19,17 @@ var ErrAlive = errors.New("members of the control group could not be killed")
 // Tree says by what all members are killed, none of which can have got away;
 // empty where the group has no directory.
 func (g *Group) Tree() string {
-	switch {
-	case len(g.dirs) == 0:
+	if len(g.dirs) == 0 {
 		return ""
+	}
+	if g.distant {
+		return userScope + ", " + g.way()
+	}
+	return g.way()
+}
+
+func (g *Group) way() string {
+	switch {
 	case g.killFile() != "":
 		return "cgroup.kill"
 	case g.parts[freezer] != "":

@@ -45,6 +45,10 @@ const (
 	// Cgroup2 means that this process is in a group of version 2 beside which it
 	// can make groups with limits.
 	Cgroup2 Feature = "cgroup2"
+	// UserScope means that this process is in no control group that was delegated,
+	// and that this user's systemd makes scopes that are, with controllers for memory
+	// and processes.
+	UserScope Feature = "user-scope"
 )
 
 const landlockName = "landlock"
@@ -109,6 +113,8 @@ func (f Feature) check() error {
 		return err
 	case Cgroup2:
 		return makeUnified("memory", "pids", "cpu")
+	case UserScope:
+		return makeScope()
 	}
 	_, err = exec.LookPath(name)
 	return err

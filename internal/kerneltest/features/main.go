@@ -30,7 +30,7 @@ func candidates() []kerneltest.Feature {
 	if os.Getuid() != 0 {
 		user = kerneltest.OrdinaryUser
 	}
-	list := []kerneltest.Feature{landlock, user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.UserXattr, kerneltest.Capped, kerneltest.CloseRange, kerneltest.Cgroup1, kerneltest.Cgroup2, kerneltest.Cgroups, kerneltest.Hybrid}
+	list := []kerneltest.Feature{landlock, user, kerneltest.Terminal, kerneltest.Broker, kerneltest.FUSE, kerneltest.UserXattr, kerneltest.Capped, kerneltest.CloseRange, kerneltest.Cgroup1, kerneltest.Cgroup2, kerneltest.Cgroups, kerneltest.Hybrid, kerneltest.UserScope}
 	for _, name := range []string{"bash", "go", "setpriv", "gcc", "git", "python3"} {
 		list = append(list, kerneltest.Program(name))
 	}
