@@ -127,7 +127,7 @@ func outlivesKeeper(t *testing.T) bool {
 	write(t, filepath.Join(work, "f"), "")
 	write(t, outside, "")
 	survivor := fmt.Sprintf(`echo $$ >pid; chmod 640 f && : >ready; until [ -e go ]; do sleep 0.02; done; chmod 600 f 2>in; chmod 600 %s 2>out; : >done`, outside)
-	cmd := self(t, "as-runner", work, stateDir(t), fmt.Sprintf("setsid sh -c %q & sleep 60", survivor))
+	cmd := self(t, "as-runner", work, stateDir(t), fmt.Sprintf("setsid sh -c '%s' & sleep 60", survivor))
 	var message bytes.Buffer
 	cmd.Stderr = &message
 	if err := cmd.Start(); err != nil {
