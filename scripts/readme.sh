@@ -17,6 +17,7 @@ want=$(sed "1d; s|/home/you/|$work/home/|" <<<"$block")
 # The caches stay where they are: only the home directory changes.
 GOMODCACHE=$(go env GOMODCACHE) GOCACHE=$(go env GOCACHE)
 export GOMODCACHE GOCACHE
+go mod download # a first build says what it downloads
 
 # With and without cgo: where a C compiler is installed, go links the binary
 # dynamically, and it must hold all the same.
