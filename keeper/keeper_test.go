@@ -119,6 +119,7 @@ func TestGroupDiesWithTheLeader(t *testing.T) {
 }
 
 func TestCloseKills(t *testing.T) {
+	kerneltest.Require(t, kerneltest.CloseRange)
 	k, err := Start(Options{})
 	if err != nil {
 		t.Fatal(err)
